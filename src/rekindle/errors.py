@@ -1,0 +1,32 @@
+"""The family of errors. Each says what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["InvalidData", "InvalidFile", "InvalidSetting", "OutputExists", "RekindleError"]
+
+
+class RekindleError(Exception):
+    """Base of every error that Rekindle raises on purpose."""
+
+
+class InvalidData(RekindleError, ValueError):  # noqa: N818
+    """Values that break a rule of the model: a negative count, a row with another sum, a step twice."""
+
+
+class InvalidFile(InvalidData):
+    """A file that cannot be read as what it should be. The message begins with its path."""
+
+    def __init__(self, path: str | Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = Path(path)
+        self.problem = problem
+
+
+class InvalidSetting(RekindleError, ValueError):  # noqa: N818
+    """A setting or argument outside of what it may be."""
+
+
+class OutputExists(RekindleError, FileExistsError):  # noqa: N818
+    """The output is already there, and nothing said that it may be replaced."""

@@ -1,0 +1,8 @@
+"""The nouns that every room speaks."""
+
+from rekindle.model.calendar import Calendar
+from rekindle.model.counts import Counts
+from rekindle.model.locations import Locations
+from rekindle.model.trajectories import Trajectories
+
+__all__ = ["Calendar", "Counts", "Locations", "Trajectories"]

@@ -1,0 +1,143 @@
+"""Counts: how many people were in each place at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rekindle.errors import InvalidData
+from rekindle.model.calendar import Calendar
+from rekindle.model.locations import Locations, frozen
+
+__all__ = ["Counts"]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Counts:
+    """How many people were in each place at each step: the release that an attack is given.
+
+    Enforces what the paper's section "Aggregated Dataset Requirements" asks for: whole numbers of at least 0, and the
+    same number of people at every step. The calendar enforces the rest.
+
+    Parameters
+    ----------
+    values
+        (steps, locations) whole numbers. Kept without a copy where they are integers already.
+    locations
+        The places, one for each column.
+    calendar
+        When the steps are; one without an end is closed at the number of rows.
+    """
+
+    values: NDArray[np.integer]
+    locations: Locations
+    calendar: Calendar
+
+    def __init__(self, values: ArrayLike, locations: Locations, calendar: Calendar) -> None:
+        array = np.asarray(values)
+        if array.ndim != 2 or not array.size:
+            raise InvalidData(
+                f"Counts must be an array of steps x locations, at least one each; its shape is {array.shape}."
+            )
+        if array.shape[1] != len(locations):
+            raise InvalidData(f"Counts have {array.shape[1]} columns for {len(locations)} locations.")
+        if calendar.steps is None:
+            calendar = calendar.closed_at(len(array))
+        if calendar.steps != len(array):
+            raise InvalidData(f"Counts have {len(array)} rows, but the calendar has {calendar.steps} steps.")
+
+        def name(step: int, place: int) -> str:
+            return f"at {calendar.time(step)} in location {locations.ids[place]!r}"
+
+        if not np.issubdtype(array.dtype, np.integer):
+            array = _whole(array, name)
+        negative = array < 0
+        if negative.any():
+            step, place = np.argwhere(negative)[0]
+            raise InvalidData(
+                f"The count {name(step, place)} is {array[step, place]}; counts cannot be negative."
+            )
+        if array.max() > np.iinfo(np.int32).max:
+            raise InvalidData(
+                f"The largest count is {array.max()}; more than {np.iinfo(np.int32).max} is not supported."
+            )
+        sums = array.sum(axis=1, dtype=np.int64)
+        other = np.flatnonzero(sums != sums[0])
+        if len(other):
+            raise InvalidData(
+                f"The counts at {calendar.time(other[0])} add up to {sums[other[0]]} people, those at the first step to "
+                f"{sums[0]}; every step must hold the same people. ({len(other)} of {len(array)} steps differ.)"
+            )
+        if sums[0] == 0:
+            raise InvalidData("All counts are 0: there is nobody in this dataset.")
+        if sums[0] > np.iinfo(np.int32).max:
+            raise InvalidData(
+                f"There are {sums[0]} people; more than {np.iinfo(np.int32).max} is not supported."
+            )
+        object.__setattr__(self, "values", frozen(array))
+        object.__setattr__(self, "locations", locations)
+        object.__setattr__(self, "calendar", calendar)
+
+    @property
+    def people(self) -> int:
+        """How many people are counted at every step."""
+        return int(self.values[0].sum(dtype=np.int64))
+
+    @property
+    def steps(self) -> int:
+        """Number of time steps."""
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return (
+            self.calendar == other.calendar
+            and self.locations == other.locations
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Counts({self.people} people, {self.steps} steps from {self.calendar.start}, {len(self.locations)} places)"
+
+    def days(self) -> Iterator[Counts]:
+        """The counts of each calendar day."""
+        return (self.part(day) for day in self.calendar.days())
+
+    def part(self, steps: slice) -> Counts:
+        """The counts of a range of steps, which must begin between 00:00 and 06:00."""
+        return Counts(self.values[steps], self.locations, self.calendar.part(steps))
+
+    def between(self, start: datetime | None = None, end: datetime | None = None) -> Counts:
+        """The counts from `start` on and before `end`; the first step must lie between 00:00 and 06:00."""
+        times = self.calendar.times()
+        first = 0 if start is None else int(np.searchsorted(times, np.datetime64(start, "s")))
+        last = len(times) if end is None else int(np.searchsorted(times, np.datetime64(end, "s")))
+        if first >= last:
+            raise InvalidData(
+                f"No step lies from {start} to {end}; the counts run from {times[0]} to {times[-1]}."
+            )
+        return self.part(slice(first, last))
+
+
+def _whole(array: NDArray[np.generic], name: Callable[[int, int], str]) -> NDArray[np.int64]:
+    """Turn floats that are whole into integers; anything else is refused."""
+    if array.dtype == bool or not np.issubdtype(array.dtype, np.floating):
+        raise InvalidData(f"Counts have the type {array.dtype}; they must be whole numbers.")
+    not_whole = ~(np.isfinite(array) & (array == np.floor(array)))  # type: ignore[operator]
+    if not_whole.any():
+        step, place = np.argwhere(not_whole)[0]
+        value = array[step, place]
+        found = "missing" if np.isnan(value) else str(value)
+        raise InvalidData(
+            f"The count {name(step, place)} is {found}; counts must be whole numbers and none may be missing."
+        )
+    if np.abs(array).max() > 2**53:
+        raise InvalidData("A count is larger than 2^53, too large to be a number of people.")
+    return array.astype(np.int64)

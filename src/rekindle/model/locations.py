@@ -1,0 +1,160 @@
+"""Locations: the places that people are counted in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rekindle.errors import InvalidData
+
+__all__ = ["Locations", "project_to_plane"]
+
+EARTH_RADIUS_KM = 6371.0088
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Give a read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def project_to_plane(lat: ArrayLike, lng: ArrayLike, origin: tuple[float, float]) -> NDArray[np.float64]:
+    """Project onto a local plane around an origin (equirectangular, good to a part in a thousand within a city).
+
+    Parameters
+    ----------
+    lat, lng
+        Degrees, any shape.
+    origin
+        Latitude and longitude of the point that becomes (0, 0).
+
+    Returns
+    -------
+    (..., 2) float64, km to the east and to the north.
+    """
+    lat0, lng0 = origin
+    east = np.radians((np.asarray(lng, float) - lng0 + 180.0) % 360.0 - 180.0) * np.cos(np.radians(lat0))
+    north = np.radians(np.asarray(lat, float) - lat0)
+    return np.stack([east, north], axis=-1) * EARTH_RADIUS_KM
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Locations:
+    """The places that people are counted in, each with a name and a centre.
+
+    Parameters
+    ----------
+    xy_km
+        (locations, 2) centres on a plane, km to the east and to the north. Distances are Euclidean.
+    ids
+        A name for each place; ``"0"``, ``"1"``, ... by default.
+    lat_lng
+        (locations, 2) degrees, where known. Only for maps: distances use `xy_km`.
+    """
+
+    xy_km: NDArray[np.float64]
+    ids: tuple[str, ...]
+    lat_lng: NDArray[np.float64] | None
+
+    def __init__(
+        self, xy_km: ArrayLike, ids: Iterable[str] | None = None, lat_lng: ArrayLike | None = None
+    ) -> None:
+        xy = np.ascontiguousarray(xy_km, dtype=np.float64)
+        if xy.ndim != 2 or xy.shape[1:] != (2,) or not len(xy):
+            raise InvalidData(
+                f"Centres must be an array of locations x 2, at least one; its shape is {xy.shape}."
+            )
+        names = tuple(map(str, range(len(xy)))) if ids is None else tuple(map(str, ids))
+        if len(names) != len(xy):
+            raise InvalidData(f"There are {len(names)} names for {len(xy)} locations.")
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InvalidData(f"Location {twice!r} is listed twice; every location needs a name of its own.")
+        _refuse_not_finite(xy, names, "centre")
+        degrees = None
+        if lat_lng is not None:
+            degrees = np.ascontiguousarray(lat_lng, dtype=np.float64)
+            if degrees.shape != xy.shape:
+                raise InvalidData(
+                    f"lat_lng has the shape {degrees.shape}; it must be {xy.shape}, like the centres."
+                )
+            _refuse_not_finite(degrees, names, "latitude or longitude")
+            outside = np.flatnonzero((np.abs(degrees) > (90.0, 360.0)).any(axis=1))
+            if len(outside):
+                at = outside[0]
+                raise InvalidData(
+                    f"Location {names[at]!r} has latitude {degrees[at, 0]} and longitude {degrees[at, 1]}; "
+                    "they must lie within 90 and 360 degrees. Are the two exchanged?"
+                )
+            degrees = frozen(degrees)
+        object.__setattr__(self, "xy_km", frozen(xy))
+        object.__setattr__(self, "ids", names)
+        object.__setattr__(self, "lat_lng", degrees)
+
+    @classmethod
+    def from_lat_lng(cls, lat_lng: ArrayLike, ids: Iterable[str] | None = None) -> Locations:
+        """Build from degrees alone: centres are projected to a local plane around their middle."""
+        degrees = np.asarray(lat_lng, dtype=np.float64)
+        if degrees.ndim != 2 or degrees.shape[1:] != (2,) or not len(degrees):
+            raise InvalidData(
+                f"lat_lng must be an array of locations x 2, at least one; its shape is {degrees.shape}."
+            )
+        # Around the middle of the box, on whichever side of the date line most of it lies.
+        lng = degrees[:, 1]
+        unwrapped = (lng - lng[0] + 180.0) % 360.0 - 180.0 + lng[0]
+        origin = (
+            float(degrees[:, 0].min() + degrees[:, 0].max()) / 2,
+            float(unwrapped.min() + unwrapped.max()) / 2,
+        )
+        return cls(project_to_plane(degrees[:, 0], lng, origin), ids, degrees)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Locations):
+            return NotImplemented
+        return self is other or (self.ids == other.ids and np.array_equal(self.xy_km, other.xy_km))
+
+    def __hash__(self) -> int:
+        return hash(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Locations({len(self)} places)"
+
+    @cached_property
+    def distances(self) -> NDArray[np.float64]:
+        """(locations, locations) distances between centres in km, read-only."""
+        return frozen(self.distances_from(self.xy_km))
+
+    def distances_from(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Distances in km from points (..., 2) to every centre: (..., locations) float64."""
+        gap = points[..., None, :] - self.xy_km
+        return np.hypot(gap[..., 0], gap[..., 1])
+
+    def indices(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        """Positions of places by name: (len(ids),) int64."""
+        try:
+            return np.array([self._position[name] for name in ids], dtype=np.int64)
+        except KeyError as error:
+            raise InvalidData(
+                f"Location {error.args[0]!r} is unknown; it is not among the {len(self)} locations."
+            ) from None
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.ids)}
+
+
+def _refuse_not_finite(values: NDArray[np.float64], names: tuple[str, ...], what: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(bad):
+        raise InvalidData(
+            f"The {what} of location {names[bad[0]]!r} is {values[bad[0]].tolist()}; it must be two finite numbers."
+        )
