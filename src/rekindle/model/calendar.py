@@ -27,9 +27,7 @@ def parse_step(step: str | timedelta) -> timedelta:
         return step
     match = re.fullmatch(r"\s*(\d{1,9})\s*([a-z]+)\s*", step, re.ASCII) if isinstance(step, str) else None
     if match is None or match[2] not in _UNITS:
-        raise InvalidData(
-            f"The step is {step!r}; write a whole number and a unit, such as '10min', '30s' or '1h'."
-        )
+        raise InvalidData(f"The step is {step!r}; write a whole number and a unit, such as '10min', '30s' or '1h'.")
     return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
@@ -86,9 +84,7 @@ class Calendar:
             )
         if steps is not None:
             if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
-                raise InvalidData(
-                    f"The number of steps is {steps!r}; it must be a whole number of at least 1."
-                )
+                raise InvalidData(f"The number of steps is {steps!r}; it must be a whole number of at least 1.")
             steps = int(steps)
             try:
                 start + step * steps

@@ -58,9 +58,7 @@ class Counts:
         negative = array < 0
         if negative.any():
             step, place = np.argwhere(negative)[0]
-            raise InvalidData(
-                f"The count {name(step, place)} is {array[step, place]}; counts cannot be negative."
-            )
+            raise InvalidData(f"The count {name(step, place)} is {array[step, place]}; counts cannot be negative.")
         if array.max() > np.iinfo(np.int32).max:
             raise InvalidData(
                 f"The largest count is {array.max()}; more than {np.iinfo(np.int32).max} is not supported."
@@ -75,9 +73,7 @@ class Counts:
         if sums[0] == 0:
             raise InvalidData("All counts are 0: there is nobody in this dataset.")
         if sums[0] > np.iinfo(np.int32).max:
-            raise InvalidData(
-                f"There are {sums[0]} people; more than {np.iinfo(np.int32).max} is not supported."
-            )
+            raise InvalidData(f"There are {sums[0]} people; more than {np.iinfo(np.int32).max} is not supported.")
         object.__setattr__(self, "values", frozen(array))
         object.__setattr__(self, "locations", locations)
         object.__setattr__(self, "calendar", calendar)
@@ -120,9 +116,7 @@ class Counts:
         first = 0 if start is None else int(np.searchsorted(times, np.datetime64(start, "s")))
         last = len(times) if end is None else int(np.searchsorted(times, np.datetime64(end, "s")))
         if first >= last:
-            raise InvalidData(
-                f"No step lies from {start} to {end}; the counts run from {times[0]} to {times[-1]}."
-            )
+            raise InvalidData(f"No step lies from {start} to {end}; the counts run from {times[0]} to {times[-1]}.")
         return self.part(slice(first, last))
 
 
@@ -130,7 +124,7 @@ def _whole(array: NDArray[np.generic], name: Callable[[int, int], str]) -> NDArr
     """Turn floats that are whole into integers; anything else is refused."""
     if array.dtype == bool or not np.issubdtype(array.dtype, np.floating):
         raise InvalidData(f"Counts have the type {array.dtype}; they must be whole numbers.")
-    not_whole = ~(np.isfinite(array) & (array == np.floor(array)))  # type: ignore[operator]
+    not_whole = ~(np.isfinite(array) & (array == np.floor(array)))
     if not_whole.any():
         step, place = np.argwhere(not_whole)[0]
         value = array[step, place]

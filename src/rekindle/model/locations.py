@@ -62,14 +62,10 @@ class Locations:
     ids: tuple[str, ...]
     lat_lng: NDArray[np.float64] | None
 
-    def __init__(
-        self, xy_km: ArrayLike, ids: Iterable[str] | None = None, lat_lng: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, xy_km: ArrayLike, ids: Iterable[str] | None = None, lat_lng: ArrayLike | None = None) -> None:
         xy = np.ascontiguousarray(xy_km, dtype=np.float64)
         if xy.ndim != 2 or xy.shape[1:] != (2,) or not len(xy):
-            raise InvalidData(
-                f"Centres must be an array of locations x 2, at least one; its shape is {xy.shape}."
-            )
+            raise InvalidData(f"Centres must be an array of locations x 2, at least one; its shape is {xy.shape}.")
         names = tuple(map(str, range(len(xy)))) if ids is None else tuple(map(str, ids))
         if len(names) != len(xy):
             raise InvalidData(f"There are {len(names)} names for {len(xy)} locations.")
@@ -81,9 +77,7 @@ class Locations:
         if lat_lng is not None:
             degrees = np.ascontiguousarray(lat_lng, dtype=np.float64)
             if degrees.shape != xy.shape:
-                raise InvalidData(
-                    f"lat_lng has the shape {degrees.shape}; it must be {xy.shape}, like the centres."
-                )
+                raise InvalidData(f"lat_lng has the shape {degrees.shape}; it must be {xy.shape}, like the centres.")
             _refuse_not_finite(degrees, names, "latitude or longitude")
             outside = np.flatnonzero((np.abs(degrees) > (90.0, 360.0)).any(axis=1))
             if len(outside):
