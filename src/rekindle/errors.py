@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["InvalidData", "InvalidFile", "InvalidSetting", "OutputExists", "RekindleError"]
+__all__ = ["InvalidData", "InvalidFile", "InvalidSetting", "OutputExists", "RekindleError", "Stopped"]
 
 
 class RekindleError(Exception):
@@ -30,3 +30,7 @@ class InvalidSetting(RekindleError, ValueError):  # noqa: N818
 
 class OutputExists(RekindleError, FileExistsError):  # noqa: N818
     """The output is already there, and nothing said that it may be replaced."""
+
+
+class Stopped(RekindleError):  # noqa: N818
+    """Work was asked to stop. What was finished before is still there."""
