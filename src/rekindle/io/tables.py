@@ -1,0 +1,336 @@
+"""Reading and writing tables of counts and locations: csv and parquet, long and wide, and the paper's grid file."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rekindle.errors import InvalidData, InvalidFile
+from rekindle.io.files import new_file
+from rekindle.model import Calendar, Counts, Locations
+from rekindle.model.calendar import parse_step
+
+__all__ = ["read_counts", "read_locations", "write_counts", "write_locations"]
+
+_GRID_ID = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)", re.ASCII)
+_POINT = re.compile(r"\(\s*([-+.\deE]+)\s*,\s*([-+.\deE]+)\s*\)", re.ASCII)
+
+
+def read_table(path: str | Path) -> pl.DataFrame:
+    """Read a csv (every column as text) or parquet file, told apart by its first bytes, not only by its name."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise InvalidFile(path, "this is a folder, where a csv or parquet file was expected.")
+        with open(path, "rb") as file:
+            head = file.read(4)
+    except FileNotFoundError:
+        raise InvalidFile(path, "this file does not exist.") from None
+    except OSError as error:
+        raise InvalidFile(path, f"it cannot be opened ({error.strerror}).") from None
+    if not head:
+        raise InvalidFile(path, "the file is empty.")
+    parquet = head == b"PAR1"
+    if parquet != (path.suffix == ".parquet"):
+        found = "a parquet file" if parquet else "not a parquet file"
+        raise InvalidFile(path, f"the content is {found}, but the name ends in {path.suffix!r}.")
+    try:
+        table = pl.read_parquet(path, glob=False) if parquet else pl.read_csv(path, infer_schema=False, glob=False)
+    except Exception as error:  # polars raises many kinds, some of them of its own
+        kind = "parquet" if parquet else "csv"
+        raise InvalidFile(path, f"it cannot be read as {kind} ({_first_line(error)}).") from None
+    if not table.height:
+        raise InvalidFile(path, "it has no rows.")
+    return table
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def require(table: pl.DataFrame, columns: set[str], path: str | Path) -> None:
+    """Refuse a table that lacks a column."""
+    missing = columns - set(table.columns)
+    if missing:
+        raise InvalidFile(
+            path, f"column {sorted(missing)[0]!r} is missing; its columns are {', '.join(table.columns[:8])}."
+        )
+
+
+def numbers(column: pl.Series, path: str | Path, *, whole: bool = False) -> NDArray[Any]:
+    """Turn a column into numbers; the first value that is none is named with its row."""
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        cast = text.cast(pl.Float64, strict=False)
+        if whole:
+            integers = text.cast(pl.Int64, strict=False)
+            cast = integers if integers.null_count() == column.null_count() else cast
+    elif column.dtype.is_numeric():
+        cast = column
+    else:
+        raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
+    if cast.null_count():
+        row = int(cast.is_null().arg_max() or 0)
+        value = column[row]
+        found = "missing" if value is None or value == "" else repr(value)
+        raise InvalidFile(path, f"row {row + 1}, column {column.name!r}: the number is {found}.")
+    array = cast.to_numpy()
+    if whole and not np.issubdtype(array.dtype, np.integer):
+        bad = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2**53)))
+        if len(bad):
+            raise InvalidFile(
+                path, f"row {bad[0] + 1}, column {column.name!r}: {array[bad[0]]} is not a whole number."
+            )
+        array = array.astype(np.int64)
+    if whole and array.min() < 0:
+        row = int(np.argmax(array < 0))
+        raise InvalidFile(path, f"row {row + 1}, column {column.name!r}: {array[row]} is negative.")
+    return array
+
+
+def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
+    """Turn a column into clock times: (rows,) datetime64[s]."""
+    if column.dtype == pl.String:
+        text = column.str.strip_chars().str.replace("T", " ", literal=True)
+        parsed = text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
+        for form in ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f"):
+            if parsed.null_count():
+                parsed = parsed.zip_with(parsed.is_not_null(), text.str.to_datetime(form, strict=False))
+        if parsed.null_count():
+            parsed = parsed.zip_with(
+                parsed.is_not_null(), text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us"))
+            )
+    elif column.dtype == pl.Date or (isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is None):
+        parsed = column.cast(pl.Datetime("us"))
+    elif isinstance(column.dtype, pl.Datetime):
+        raise InvalidFile(
+            path, f"column {column.name!r} has the time zone {column.dtype.time_zone}; give local clock times."
+        )
+    else:
+        raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not times.")
+    if parsed.null_count():
+        row = int(parsed.is_null().arg_max() or 0)
+        raise InvalidFile(
+            path, f"row {row + 1}, column {column.name!r}: {column[row]!r} is no time; write 2014-05-01 00:10:00."
+        )
+    micros = parsed.cast(pl.Datetime("us")).to_physical().to_numpy()
+    if (micros % 1_000_000).any():
+        row = int(np.argmax(micros % 1_000_000 != 0))
+        raise InvalidFile(path, f"row {row + 1}, column {column.name!r}: {parsed[row]} is not a whole second.")
+    return (micros // 1_000_000).astype("datetime64[s]")
+
+
+def names(column: pl.Series, path: str | Path) -> pl.Series:
+    """Turn a column of names into text, without missing ones."""
+    if column.null_count():
+        raise InvalidFile(
+            path, f"row {int(column.is_null().arg_max() or 0) + 1}, column {column.name!r}: the name is missing."
+        )
+    return column.cast(pl.String)
+
+
+def read_locations(path: str | Path) -> Locations:
+    """Read places from a csv or parquet file.
+
+    Columns ``location, x_km, y_km`` (and ``lat, lng`` where known); or ``location, lat, lng`` alone, which are projected
+    to a local plane; or the paper's grid file with ``ID`` and ``towerlocation`` ("(north, east)" in km).
+    """
+    table = read_table(path)
+    columns = set(table.columns)
+    try:
+        if {"ID", "towerlocation"} <= columns:
+            points = [_POINT.fullmatch(text.strip()) for text in names(table["towerlocation"], path)]
+            if None in points:
+                row = points.index(None)
+                raise InvalidFile(
+                    path,
+                    f"row {row + 1}, column 'towerlocation': {table['towerlocation'][row]!r} is not '(north, east)'.",
+                )
+            north_east = np.array([[float(p[1]), float(p[2])] for p in points if p])
+            return Locations(north_east[:, ::-1], names(table["ID"], path))
+        require(table, {"location"}, path)
+        ids = names(table["location"], path)
+        lat_lng = None
+        if {"lat", "lng"} <= columns and not table["lat"].null_count() and not table["lng"].null_count():
+            lat_lng = np.stack([numbers(table[name], path) for name in ("lat", "lng")], axis=1)
+        if lat_lng is not None and not {"x_km", "y_km"} <= columns:
+            return Locations.from_lat_lng(lat_lng, ids)
+        require(table, {"x_km", "y_km"}, path)
+        return Locations(np.stack([numbers(table[name], path) for name in ("x_km", "y_km")], axis=1), ids, lat_lng)
+    except InvalidData as error:
+        raise _named(error, path) from None
+    except ValueError as error:
+        raise InvalidFile(path, f"a coordinate is not a number ({error}).") from None
+
+
+def write_locations(path: str | Path, locations: Locations, *, overwrite: bool = False) -> None:
+    """Write places as csv or parquet, by the ending of the name."""
+    columns: dict[str, Any] = {
+        "location": locations.ids,
+        "x_km": locations.xy_km[:, 0],
+        "y_km": locations.xy_km[:, 1],
+    }
+    if locations.lat_lng is not None:
+        columns |= {"lat": locations.lat_lng[:, 0], "lng": locations.lat_lng[:, 1]}
+    write_table(path, pl.DataFrame(columns), overwrite=overwrite)
+
+
+def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = False) -> None:
+    """Write csv or parquet, whole or not at all."""
+    path = Path(path)
+    if path.suffix not in (".csv", ".parquet"):
+        raise InvalidFile(path, f"the name ends in {path.suffix!r}; use .csv or .parquet.")
+    with new_file(path, overwrite=overwrite) as temporary:
+        if path.suffix == ".csv":
+            table.write_csv(temporary, datetime_format="%Y-%m-%d %H:%M:%S")
+        else:
+            table.write_parquet(temporary, statistics=False)
+
+
+def _named(error: InvalidData, path: str | Path) -> InvalidFile:
+    return error if isinstance(error, InvalidFile) else InvalidFile(path, str(error))
+
+
+def grid_locations(ids: list[str], cell_km: float) -> Locations | None:
+    """Places named "(row, column)" as the squares of a grid; None where the names are others."""
+    cells = [_GRID_ID.fullmatch(name.strip()) for name in ids]
+    if not cells or None in cells:
+        return None
+    row_column = np.array([[int(cell[1]), int(cell[2])] for cell in cells if cell], dtype=float)
+    return Locations((row_column[:, ::-1] + 0.5) * cell_km, ids)
+
+
+def read_counts(
+    path: str | Path,
+    locations: Locations | str | Path | None = None,
+    *,
+    step: str | timedelta | None = None,
+    cell_km: float = 1.0,
+) -> Counts:
+    """Read counts from a csv or parquet file, long or wide.
+
+    Parameters
+    ----------
+    path
+        Long form: columns ``datetime, location, count``, where an absent row means 0. Wide form: ``datetime`` and one
+        column for each place, as the paper publishes.
+    locations
+        The places, or a file of them. Without, places must be named "(row, column)" and become squares of a grid.
+    step
+        The interval between steps. Without, it is the most frequent one in the file.
+    cell_km
+        Side of those squares in km.
+    """
+    table = read_table(path)
+    if isinstance(locations, (str, Path)):
+        locations = read_locations(locations)
+    require(table, {"datetime"}, path)
+    long = {"location", "count"} <= set(table.columns)
+    when = times(table["datetime"], path)
+    if long:
+        ids = names(table["location"], path)
+        place_names = ids.unique(maintain_order=True).to_list()
+    else:
+        place_names = [name for name in table.columns if name != "datetime"]
+        if not place_names:
+            raise InvalidFile(
+                path, "it has no column but 'datetime'; give long form (datetime, location, count) or wide."
+            )
+    if locations is None:
+        locations = grid_locations(place_names, cell_km)
+        if locations is None:
+            raise InvalidFile(
+                path, f"where the places are is unknown; give a file of locations (the first is {place_names[0]!r})."
+            )
+    try:
+        columns = locations.indices(place_names)
+        calendar = _calendar(when, None if step is None else parse_step(step), long)
+        values = np.zeros((calendar.steps or 0, len(locations)), dtype=np.int64)
+        if long:
+            rows = (when - when.min()) // np.timedelta64(calendar.step)
+            lookup = dict(zip(place_names, columns.tolist(), strict=True))
+            places = ids.replace_strict(lookup, return_dtype=pl.Int64).to_numpy()
+            _refuse_twice(rows, places, locations, calendar)
+            values[rows, places] = numbers(table["count"], path, whole=True)
+        else:
+            for name, column in zip(place_names, columns, strict=True):
+                values[:, column] = numbers(table[name], path, whole=True)
+        return Counts(values, locations, calendar)
+    except InvalidData as error:
+        raise _named(error, path) from None
+
+
+def _calendar(when: NDArray[np.datetime64], step: timedelta | None, long: bool) -> Calendar:
+    """Find the calendar of the times in a file, and refuse steps that are missing, twice or out of order."""
+    distinct = np.unique(when)
+    gaps = np.diff(distinct).astype(np.int64)
+    if step is None:
+        if not len(gaps):
+            raise InvalidData("there is a single time, so the interval between steps is unknown; give `step`.")
+        values, frequency = np.unique(gaps, return_counts=True)
+        step = timedelta(seconds=int(values[frequency.argmax()]))
+    if not long:
+        wrong = np.flatnonzero(np.diff(when).astype(np.int64) <= 0)
+        if len(wrong):
+            twice = when[wrong[0] + 1] == when[wrong[0]]
+            what = "is listed twice" if twice else "comes after a later time"
+            raise InvalidData(f"row {wrong[0] + 2}: the step {_text(when[wrong[0] + 1])} {what}.")
+    seconds = int(step.total_seconds())
+    wrong = np.flatnonzero(gaps != seconds)
+    if len(wrong):
+        before, after = distinct[wrong[0]], distinct[wrong[0] + 1]
+        raise InvalidData(
+            f"after {_text(before)} comes {_text(after)}; steps must be {step} apart and none may be missing."
+        )
+    return Calendar(distinct[0].astype(datetime), step, len(distinct))
+
+
+def _text(time: np.datetime64) -> str:
+    return str(time).replace("T", " ")
+
+
+def _refuse_twice(
+    rows: NDArray[np.int64], places: NDArray[np.int64], locations: Locations, calendar: Calendar
+) -> None:
+    _, first, frequency = np.unique(rows * len(locations) + places, return_index=True, return_counts=True)
+    if frequency.max() > 1:
+        row = first[frequency.argmax()]
+        raise InvalidData(
+            f"location {locations.ids[places[row]]!r} is listed twice at {calendar.time(int(rows[row]))}."
+        )
+
+
+def counts_table(counts: Counts) -> pl.DataFrame:
+    """Counts in long form without the zeros: datetime, location, count."""
+    rows, places = np.nonzero(counts.values)
+    return pl.DataFrame(
+        {
+            "datetime": pl.Series(counts.calendar.times()[rows].astype("datetime64[ms]")),
+            "location": name_column(places, counts.locations.ids),
+            "count": counts.values[rows, places].astype(np.int64),
+        }
+    )
+
+
+def name_column(codes: NDArray[np.integer], ids: tuple[str, ...]) -> pl.Series:
+    """A column of names from their positions, stored once each."""
+    return pl.Series(ids, dtype=pl.Enum(ids)).gather(codes)
+
+
+def write_counts(
+    path: str | Path, counts: Counts, *, form: Literal["long", "wide"] = "long", overwrite: bool = False
+) -> None:
+    """Write counts as csv or parquet: long without the zeros, or wide with a column for each place."""
+    if form == "wide":
+        columns: dict[str, Any] = {"datetime": pl.Series(counts.calendar.times().astype("datetime64[ms]"))}
+        columns |= {name: counts.values[:, place] for place, name in enumerate(counts.locations.ids)}
+        table = pl.DataFrame(columns)
+    else:
+        table = counts_table(counts)
+    write_table(path, table, overwrite=overwrite)
