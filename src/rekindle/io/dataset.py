@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.io.files import new_folder, read_json, write_json
@@ -175,29 +176,27 @@ def _calendar(entry: object, path: Path) -> Calendar:
         raise InvalidFile(path, str(error)) from None
 
 
-def _positions(
-    table: pl.DataFrame, column: str, ids: tuple[str, ...], path: Path
-) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _positions(table: pl.DataFrame, column: str, ids: tuple[str, ...], path: Path) -> NDArray[np.int64]:
     """Positions of the names in a column, whatever way it stores them."""
     values = table[column]
     if values.null_count():
         raise InvalidFile(path, f"row {int(values.is_null().arg_max() or 0) + 1}: {column} is missing.")
-    stored = values.dtype in (pl.Enum, pl.Categorical)
-    distinct = values.cat.get_categories() if stored else values.unique(maintain_order=True)
+    distinct = values.unique(maintain_order=True)
     lookup = {name: position for position, name in enumerate(ids)}
     positions = np.array([lookup.get(name, -1) for name in distinct.cast(pl.String)], dtype=np.int64)
-    if stored:
-        codes = values.to_physical().to_numpy()
+    if values.dtype in (pl.Enum, pl.Categorical):  # stored as codes: no need to look at each row's text
+        table_of_codes = np.full(int(distinct.to_physical().max()) + 1, -1, dtype=np.int64)  # type: ignore[arg-type]
+        table_of_codes[distinct.to_physical().to_numpy()] = positions
+        result = table_of_codes[values.to_physical().to_numpy()]
     else:
-        codes = values.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64).to_numpy()
-    result = positions[codes]
+        result = values.replace_strict(distinct, positions, return_dtype=pl.Int64).to_numpy()
     if (result < 0).any():
         row = int(np.argmax(result < 0))
         raise InvalidFile(path, f"row {row + 1}: {column} {values[row]!r} is unknown.")
-    return result
+    return np.asarray(result)
 
 
-def _steps(table: pl.DataFrame, calendar: Calendar, path: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _steps(table: pl.DataFrame, calendar: Calendar, path: Path) -> NDArray[np.int64]:
     offset = (times(table["datetime"], path) - np.datetime64(calendar.start, "s")).astype(np.int64)
     seconds = int(calendar.step.total_seconds())
     wrong = np.flatnonzero((offset < 0) | (offset >= seconds * (calendar.steps or 0)) | (offset % seconds != 0))
