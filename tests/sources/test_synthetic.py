@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rekindle.errors import InvalidSetting
+from rekindle.model import Trajectories
+from rekindle.sources.synthetic import SyntheticCity
+
+ROUTINE = {"share_night_workers": 0.0, "share_without_routine": 0.0}
+
+
+@pytest.fixture(scope="module")
+def week() -> Trajectories:
+    return SyntheticCity(people=3000).trajectories()
+
+
+def at_hour(truth: Trajectories, hour: float) -> NDArray[np.integer]:
+    """(people, days) cells at that hour of each day."""
+    per_day = truth.calendar.steps_per_day
+    return truth.cells[:, int(hour * per_day / 24) :: per_day]
+
+
+def usual(cells: NDArray[np.integer]) -> NDArray[np.integer]:
+    """(people,) the most frequent cell of each person."""
+    return np.array([np.bincount(row).argmax() for row in cells])
+
+
+def moves(truth: Trajectories) -> NDArray[np.float64]:
+    """(people, steps - 1) km from each step to the next."""
+    return np.hypot(*np.moveaxis(np.diff(truth.xy_km(), axis=1), -1, 0))
+
+
+def test_same_settings_give_the_same_bytes() -> None:
+    first, second = (SyntheticCity(people=200, seed=5).trajectories() for _ in range(2))
+    assert first.cells.tobytes() == second.cells.tobytes()
+    assert first == second
+
+
+def test_another_seed_is_another_city() -> None:
+    first, second = (SyntheticCity(people=200, seed=seed).trajectories() for seed in (0, 1))
+    assert (first.cells != second.cells).mean() > 0.5
+
+
+def test_more_people_or_days_add_to_the_same_city(week: Trajectories) -> None:
+    few = SyntheticCity(people=2100, days=3).trajectories()
+    assert np.array_equal(week.cells[:2100, : few.steps], few.cells)
+
+
+def test_finer_steps_see_the_same_trips() -> None:
+    fine, coarse = (SyntheticCity(people=50, step=step).trajectories() for step in ("2min", "30min"))
+    assert np.array_equal(fine.cells[:, ::15], coarse.cells)
+
+
+def test_shapes_and_places() -> None:
+    city = SyntheticCity(people=30, days=2, step="10min", width_km=7, height_km=3.5, cell_km=0.5)
+    truth = city.trajectories()
+    assert truth.cells.shape == (30, 2 * 144)
+    assert len(truth.locations) == 14 * 7
+    assert truth.locations.lat_lng is None
+    assert truth.locations.xy_km[truth.locations.indices(["r3c7"])[0]].tolist() == [3.75, 1.75]
+    assert truth.calendar.start == dt.datetime(2024, 1, 1)
+
+
+def test_size_is_rounded_up_to_whole_cells() -> None:
+    city = SyntheticCity(width_km=1.1, height_km=1.05, cell_km=0.1)
+    assert (city.columns, city.rows) == (11, 11)
+
+
+def test_a_large_grid_needs_larger_indices() -> None:
+    truth = SyntheticCity(people=300, days=1, width_km=200, height_km=200).trajectories()
+    assert truth.cells.dtype == np.int32
+    assert truth.cells.max() > np.iinfo(np.int16).max
+
+
+@pytest.mark.parametrize(("step", "hours"), [("2min", 1 / 30), ("10min", 1 / 6)])
+def test_nobody_is_faster_than_the_speed(step: str, hours: float) -> None:
+    truth = SyntheticCity(people=300, step=step, speed_kmh=25, share_without_routine=0.3).trajectories()
+    # From centre to centre, a move may seem longer than it is by the diagonal of a cell.
+    assert moves(truth).max() <= 25 * hours + np.sqrt(2) + 1e-9
+
+
+def test_trips_pass_through_the_cells_between() -> None:
+    truth = SyntheticCity(people=300, step="2min").trajectories()
+    # In 2 minutes nobody gets further than 0.83 km, so that a step leads to a neighbouring cell at most.
+    assert moves(truth).max() <= np.sqrt(2) + 1e-9
+    # Many trips are longer than that, and seen over 30 minutes they lead further.
+    assert np.hypot(*np.moveaxis(truth.xy_km()[:, 15:] - truth.xy_km()[:, :-15], -1, 0)).max() > 5
+
+
+def test_most_people_are_at_home_at_four(week: Trajectories) -> None:
+    nights = at_hour(week, 4)
+    home = usual(nights)
+    assert (nights == home[:, None]).mean() > 0.9
+    # Home is where they are most of the time, and work is elsewhere.
+    assert (usual(week.cells) == home).mean() > 0.85
+    assert (at_hour(week, 12)[:, :5] == home[:, None]).mean() < 0.6
+
+
+def test_night_workers_are_at_work_at_four_and_asleep_at_noon() -> None:
+    settings = {"people": 1000, "share_without_work": 0, "share_without_routine": 0, "share_staying_home": 0}
+    truth = SyntheticCity(share_night_workers=1, **settings).trajectories()
+    home = usual(at_hour(truth, 12)[:, :5])
+    assert (at_hour(truth, 12)[:, :5] == home[:, None]).mean() > 0.9
+    at_home = (at_hour(truth, 4) == home[:, None]).mean(axis=0)
+    # A few work in the cell they live in. Friday and Saturday nights are off.
+    assert (at_home[:5] < 0.2).all()
+    assert (at_home[5:] > 0.95).all()
+
+
+def test_weekends_differ_from_weekdays(week: Trajectories) -> None:
+    changed = np.diff(week.cells, axis=1) != 0
+    rush = changed[:, 14::48][:, :7].mean(axis=0)
+    assert rush[:5].min() > 5 * rush[5:].max()
+    crowded = [np.abs(a - b).sum() for a, b in itertools.pairwise(week.counts().values[24::48].astype(int))]
+    # From Friday noon to Saturday noon the city changes more than from one weekday's noon to the next.
+    assert crowded[4] > 1.5 * max(crowded[:4])
+
+
+def test_the_weekend_follows_the_date() -> None:
+    truth = SyntheticCity(people=500, days=2, start="2024-01-06", **ROUTINE).trajectories()
+    later = SyntheticCity(people=500, days=2, start="2024-01-08", **ROUTINE).trajectories()
+    saturday, monday = ((np.diff(t.cells, axis=1)[:, 14] != 0).mean() for t in (truth, later))
+    assert monday > 5 * saturday
+
+
+def test_days_repeat_but_not_exactly(week: Trajectories) -> None:
+    days = week.cells[:, : 5 * 48].reshape(week.people, 5, 48)
+    same = (days[:, 0] == days[:, 1]).mean(axis=1)
+    assert 0.6 < same.mean() < 0.95
+    stranger = (days[:, 0] == np.roll(days[:, 1], 1, axis=0)).mean()
+    assert same.mean() > 4 * stranger
+
+
+def test_people_without_routine_do_not_repeat() -> None:
+    settings = {"people": 500, "share_night_workers": 0, "share_without_work": 0}
+    steady, restless = (
+        SyntheticCity(share_without_routine=share, **settings).trajectories().cells[:, : 2 * 48].reshape(500, 2, 48)
+        for share in (0, 1)
+    )
+    assert (restless[:, 0] == restless[:, 1]).mean() < 0.5 * (steady[:, 0] == steady[:, 1]).mean()
+
+
+def test_without_irregularity_every_shift_begins_at_the_same_minute() -> None:
+    settings = {"people": 100, "step": "2min", "share_staying_home": 0, "share_without_work": 0}
+    truth = SyntheticCity(irregularity_min=0, **settings, **ROUTINE).trajectories()
+    mornings = truth.cells[:, : 5 * 720].reshape(100, 5, 720)[:, :, 150:360]
+    assert (mornings == mornings[:, :1]).all()
+
+
+def test_near_places_are_preferred() -> None:
+    near, far = (
+        SyntheticCity(people=500, width_km=40, height_km=40, near_km=km, **ROUTINE).trajectories() for km in (1, 1000)
+    )
+    assert moves(near).sum() < 0.7 * moves(far).sum()
+
+
+def test_places_are_unequally_popular_and_homes_are_spread() -> None:
+    counts = SyntheticCity(people=5000, share_without_work=0, **ROUTINE).trajectories().counts().values
+    night, noon = (np.sort(counts[step])[::-1] / 5000 for step in (8, 24))
+    assert noon[:10].sum() > 1.5 * night[:10].sum()
+    assert np.count_nonzero(counts[8]) > 90
+
+
+def test_counts_hold_everyone_at_every_step(week: Trajectories) -> None:
+    counts = week.counts()
+    assert counts.people == 3000
+    assert (counts.values.sum(axis=1) == 3000).all()
+
+
+@pytest.mark.parametrize("start", ["2024-01-01 00:00", "2024-01-03 03:20", "2024-02-29 06:00"])
+@pytest.mark.parametrize("step", ["1min", "45s", "20min", "3h", "24h"])
+def test_any_start_and_step(start: str, step: str) -> None:
+    truth = SyntheticCity(people=7, days=3, start=start, step=step).trajectories()
+    assert truth.calendar.number_of_days == 3
+    assert truth.cells.shape == (7, truth.calendar.steps)
+    assert truth.calendar.times()[-1] < np.datetime64(truth.calendar.start.date()) + np.timedelta64(3, "D")
+
+
+def test_a_later_start_sees_the_same_people() -> None:
+    whole = SyntheticCity(people=100, days=2, step="20min").trajectories()
+    later = SyntheticCity(people=100, days=2, step="20min", start="2024-01-01 03:20").trajectories()
+    assert np.array_equal(whole.cells[:, 10:], later.cells)
+
+
+def test_the_smallest_city() -> None:
+    truth = SyntheticCity(people=1, days=1, step="24h", width_km=1, height_km=1, cell_km=5).trajectories()
+    assert truth.cells.tolist() == [[0]]
+    assert truth.locations.ids == ("r0c0",)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"people": 1},
+        {"width_km": 1, "height_km": 1},
+        {"width_km": 30, "height_km": 1},
+        {"favourite_places": 1, "centres": 1},
+        {"centres": 20},
+        {"irregularity_min": 600},
+        {"speed_kmh": 0.5},
+        {"share_without_routine": 1, "share_night_workers": 0, "share_without_work": 0},
+        {"share_night_workers": 0.1, "share_without_work": 0.2, "share_without_routine": 0.7},
+        {"start": dt.datetime(2024, 1, 1, 5), "step": dt.timedelta(minutes=10)},
+    ],
+)
+def test_odd_settings(settings: dict[str, object]) -> None:
+    truth = SyntheticCity(**({"people": 40} | settings)).trajectories()  # type: ignore[arg-type]
+    assert truth.counts().people == truth.people == settings.get("people", 40)
+
+
+def test_nobody_moves_who_stays_at_home() -> None:
+    truth = SyntheticCity(share_staying_home=1).trajectories()
+    assert (truth.cells == truth.cells[:, :1]).all()
+
+
+def test_progress_is_told_of_every_block() -> None:
+    told: list[tuple[int, int]] = []
+    SyntheticCity(people=5000, days=1, step="6h").trajectories(progress=lambda done, of: told.append((done, of)))
+    assert told == [(2048, 5000), (4096, 5000), (5000, 5000)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"people": 0}, "people is 0; it must be a whole number of at least 1"),
+        ({"people": 2.5}, "people is 2.5"),
+        ({"people": True}, "people is True"),
+        ({"days": 0}, "days is 0"),
+        ({"days": 10**9}, "end after the year 9999"),
+        ({"seed": -1}, "seed is -1"),
+        ({"centres": 0}, "centres is 0"),
+        ({"favourite_places": 0}, "favourite_places is 0"),
+        ({"width_km": 0}, "width_km is 0; it must be larger than 0"),
+        ({"height_km": float("nan")}, "height_km is nan"),
+        ({"cell_km": "1"}, "cell_km is '1'; it must be a number"),
+        ({"cell_km": 1e-3}, "more than 1,000,000 cells"),
+        ({"cell_km": 1e-320}, "more than 1,000,000 cells"),
+        ({"speed_kmh": float("inf")}, "speed_kmh is inf"),
+        ({"near_km": -1}, "near_km is -1"),
+        ({"irregularity_min": -1}, "irregularity_min is -1"),
+        ({"share_night_workers": 1.1}, "share_night_workers is 1.1; it must be a share from 0 to 1"),
+        ({"share_out_after_work": -0.1}, "share_out_after_work is -0.1"),
+        ({"share_night_workers": 0.6, "share_without_work": 0.6}, "1.25 together"),
+        ({"step": "7min"}, "divide 24 hours"),
+        ({"step": "soon"}, "The step is 'soon'"),
+        ({"start": "2024-01-01 07:00"}, "between 00:00 and 06:00"),
+        ({"start": "someday"}, "The start is 'someday'"),
+        ({"start": 2024}, "start is 2024"),
+    ],
+)
+def test_invalid_settings_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidSetting, match=message):
+        SyntheticCity(**settings)  # type: ignore[arg-type]
