@@ -67,8 +67,8 @@ def test_shapes_and_places() -> None:
 
 
 def test_size_is_rounded_up_to_whole_cells() -> None:
-    city = SyntheticCity(width_km=1.1, height_km=1.05, cell_km=0.1)
-    assert (city.columns, city.rows) == (11, 11)
+    city = SyntheticCity(width_km=2.1, height_km=2.2, cell_km=0.3)
+    assert (city.columns, city.rows) == (7, 8)
 
 
 def test_a_large_grid_needs_larger_indices() -> None:

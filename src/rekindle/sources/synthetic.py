@@ -28,7 +28,6 @@ _MOST_PLACES = 1_000_000
 # A day's plan is this many departures, each with a goal; a goal where the person already is means no trip.
 _TRIPS = 4
 _HOME, _WORK, _FAVOURITE = 0, 1, 2
-_SHORTEST_VISIT_HOURS = 0.25
 _SUNDAY, _FRIDAY, _SATURDAY = 6, 4, 5
 
 
@@ -265,11 +264,19 @@ class _Residents:
             random.normal([10.5, 16.5], [1.0, 1.5], (_BLOCK, 2)),
         )
 
-    def plan(self, city: SyntheticCity, town: _Town, random: Generator, weekday: int) -> tuple[Floats, Floats]:
-        """Plan a day: hours of departure (people, trips) and goals (people, trips, 2) in km, both float64."""
+    def plan(
+        self, city: SyntheticCity, town: _Town, random: Generator, weekday: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """Plan a day.
+
+        Returns
+        -------
+        (people, trips) hours of departure; (people, trips) hours to stay at least before departing; and
+        (people, trips, 2) goals in km; all float64.
+        """
         shape = (_BLOCK, _TRIPS)
         late = random.normal(0.0, city.irregularity_min / 60, shape)
-        visit = np.clip(random.exponential(1.5, (_BLOCK, 2)), 0.5, 4.0)
+        visit, second_visit = np.clip(random.exponential(1.5, (2, _BLOCK)), 0.5, 4.0)
         by_rank = _cumulative(1 / np.arange(1.0, city.favourite_places + 1))
         favourite = _FAVOURITE + np.searchsorted(by_rank, random.random((_BLOCK, 2)), side="right")
         chance = random.random((_BLOCK, 3))
@@ -287,6 +294,7 @@ class _Residents:
         leave = self.begin - np.hypot(*(self.places[:, _WORK] - self.places[:, _HOME]).T) / city.speed_kmh
         end = self.begin + self.length
         before, after = self.out.T
+        none = np.zeros(_BLOCK)
 
         def choose(
             day_shift: list[NDArray[Any]],
@@ -299,10 +307,16 @@ class _Residents:
             return np.select(which, plans, np.stack(day_off, axis=1))
 
         hours = late + choose(
-            day_shift=[leave, end, end + visit[:, 0], end + visit[:, 0]],
-            night_shift=[after, after + visit[:, 0], leave, end],
+            day_shift=[leave, end, end, end],
+            night_shift=[after, after, leave, end],
             without_routine=anytime,
-            day_off=[before, before + visit[:, 0], after, after + visit[:, 1]],
+            day_off=[before, before, after, after],
+        )
+        stays = choose(
+            day_shift=[none, none, visit, none],
+            night_shift=[none, visit, none, none],
+            without_routine=np.zeros(shape),
+            day_off=[none, visit, none, second_visit],
         )
         goals = choose(
             day_shift=[work, first, home, home],
@@ -312,7 +326,7 @@ class _Residents:
         )
         goals[chance[:, 0] < city.share_staying_home] = _HOME
         options = np.concatenate([self.places, anywhere], axis=1)
-        return hours, np.take_along_axis(options, goals[..., None], axis=1)
+        return hours, stays, np.take_along_axis(options, goals[..., None], axis=1)
 
 
 @dataclass(frozen=True)
@@ -369,9 +383,9 @@ def _block(city: SyntheticCity, town: _Town, block: int) -> _Journeys:
     departs, arrives, stops = [arrive], [arrive], [here, here]
     weekday = city.calendar.start.weekday()
     for day in range(-1, city.days):
-        hours, goals = residents.plan(city, town, random, (weekday + day) % 7)
+        hours, stays, goals = residents.plan(city, town, random, (weekday + day) % 7)
         for trip in range(_TRIPS):
-            depart = np.maximum(24.0 * day + hours[:, trip], arrive + _SHORTEST_VISIT_HOURS)
+            depart = np.maximum(24.0 * day + hours[:, trip], arrive + stays[:, trip])
             arrive = depart + np.hypot(*(goals[:, trip] - here).T) / city.speed_kmh
             here = goals[:, trip]
             departs.append(depart)
@@ -386,7 +400,7 @@ def _cumulative(weights: Floats) -> Floats:
 
 
 def _cells(length_km: float, cell_km: float) -> int:
-    # 1.1 / 0.1 is 11.000000000000002 in floating point, and means 11 cells.
+    # 2.1 / 0.3 is 7.000000000000001 in floating point, and means 7 cells.
     return max(1, math.ceil(round(length_km / cell_km, 6)))
 
 
