@@ -51,6 +51,13 @@ def test_more_people_or_days_add_to_the_same_city(week: Trajectories) -> None:
     assert np.array_equal(week.cells[:2100, : few.steps], few.cells)
 
 
+def test_no_two_people_lead_the_same_life() -> None:
+    truth = SyntheticCity(people=6000, step="2min", days=2, start="2024-01-02", share_staying_home=0).trajectories()
+    lives = {row.tobytes() for row in truth.cells}
+    # Some stay within one cell all the time; the others are all different.
+    assert len(lives) > 0.9 * truth.people
+
+
 def test_finer_steps_see_the_same_trips() -> None:
     fine, coarse = (SyntheticCity(people=50, step=step).trajectories() for step in ("2min", "30min"))
     assert np.array_equal(fine.cells[:, ::15], coarse.cells)

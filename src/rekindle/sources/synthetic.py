@@ -28,7 +28,7 @@ _MOST_PLACES = 1_000_000
 # A day's plan is this many departures, each with a goal; a goal where the person already is means no trip.
 _TRIPS = 4
 _HOME, _WORK, _FAVOURITE = 0, 1, 2
-_SUNDAY, _FRIDAY, _SATURDAY = 6, 4, 5
+_FRIDAY, _SATURDAY, _SUNDAY = 4, 5, 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,11 +242,10 @@ class _Residents:
 
     @classmethod
     def of(cls, city: SyntheticCity, town: _Town, random: Generator) -> _Residents:
-        night, none = city.share_night_workers, city.share_without_routine
         lot = random.random(_BLOCK)
-        by_night = lot < night
-        without_routine = ~by_night & (lot < night + none)
-        by_day = lot >= night + none + city.share_without_work
+        by_night = lot < city.share_night_workers
+        without_routine = ~by_night & (lot < city.share_night_workers + city.share_without_routine)
+        by_day = lot >= city.share_night_workers + city.share_without_routine + city.share_without_work
         home = town.points(random, town.homes, _BLOCK, 1)
         # Everyone hears of some places by their popularity, and keeps near ones rather than far ones.
         keep = 1 + city.favourite_places
