@@ -83,8 +83,8 @@ class Calendar:
                 "Leave out the steps before the next midnight."
             )
         if steps is not None:
-            if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
-                raise InvalidData(f"The number of steps is {steps!r}; it must be a whole number of at least 1.")
+            if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+                raise InvalidData(f"The number of steps is {steps!r}; it must be a whole number, not negative.")
             steps = int(steps)
             try:
                 start + step * steps
@@ -108,6 +108,8 @@ class Calendar:
     @property
     def number_of_days(self) -> int:
         """Calendar days that the steps touch."""
+        if not self._closed_steps:
+            return 0
         return 1 + max(0, -((self.first_day_steps - self._closed_steps) // self.steps_per_day))
 
     @property

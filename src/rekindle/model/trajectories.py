@@ -23,7 +23,7 @@ class Trajectories:
     Parameters
     ----------
     cells
-        (people, steps) integers, each an index into `locations`. Kept without a copy.
+        (people, steps) integers, each an index into `locations`. Kept without a copy. There may be no step yet.
     locations
         The places.
     calendar
@@ -45,15 +45,15 @@ class Trajectories:
         people_ids: Iterable[str] | None = None,
     ) -> None:
         array = np.asarray(cells)
-        if array.ndim != 2 or not array.size:
+        if array.ndim != 2 or not len(array):
             raise InvalidData(
-                f"Trajectories must be an array of people x steps, at least one each; its shape is {array.shape}."
+                f"Trajectories must be an array of people x steps, at least one person; its shape is {array.shape}."
             )
         if not np.issubdtype(array.dtype, np.integer):
             raise InvalidData(
                 f"Trajectories have the type {array.dtype}; they must be whole numbers, indices of locations."
             )
-        if array.min() < 0 or array.max() >= len(locations):
+        if array.size and (array.min() < 0 or array.max() >= len(locations)):
             person, step = np.argwhere((array < 0) | (array >= len(locations)))[0]
             raise InvalidData(
                 f"Person {person} is at location index {array[person, step]} at step {step}; "

@@ -1,0 +1,76 @@
+"""Counts to trajectories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rekindle.attacks.base import Attack, Progress, Recovery, Run
+from rekindle.attacks.baseline import Baseline
+from rekindle.attacks.costs import MoveCost, Popular, Situation, Stay, TargetCost, Velocity
+from rekindle.attacks.day_by_day import DayByDay
+from rekindle.attacks.enhanced import Enhanced
+from rekindle.attacks.linking import InformationGain, LinkingCost
+from rekindle.attacks.state import read_run
+from rekindle.errors import InvalidFile, InvalidSetting
+
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "Baseline",
+    "DayByDay",
+    "Enhanced",
+    "InformationGain",
+    "LinkingCost",
+    "MoveCost",
+    "Popular",
+    "Progress",
+    "Recovery",
+    "Run",
+    "Situation",
+    "Stay",
+    "TargetCost",
+    "Velocity",
+    "resume",
+]
+
+ATTACKS: dict[str, type[Attack]] = {"baseline": Baseline, "enhanced": Enhanced}
+"""The attacks that a name at the command line, or a saved run, may call for."""
+
+
+def resume(path: str | Path, *, attack: Attack | None = None, progress: Progress | None = None) -> Run:
+    """Go on with a run that was saved.
+
+    Parameters
+    ----------
+    path
+        What `Run.save` wrote.
+    attack
+        The attack with the settings it had. Needed where a setting is an object of your own, or the attack is: a file
+        never names code to run.
+    progress
+        Called after each day.
+    """
+    saved = read_run(path)
+    if attack is None:
+        kind = {cls.__name__: cls for cls in ATTACKS.values()}.get(saved.attack)
+        if kind is None:
+            raise InvalidSetting(f"{path} was saved by the attack {saved.attack!r}; give it as `attack`.")
+        attack = kind()
+        plain = {name: value for name, value in saved.settings.items() if value != attack.settings().get(name)}
+        try:
+            attack = kind(**plain)
+        except (TypeError, InvalidSetting) as error:
+            raise InvalidSetting(
+                f"{path} was saved with settings that a file cannot give ({error}); give `attack`."
+            ) from None
+    if type(attack).__name__ != saved.attack or attack.settings() != saved.settings:
+        raise InvalidSetting(
+            f"{path} was saved by {saved.attack} with {saved.settings}, "
+            f"not by {type(attack).__name__} with {attack.settings()}."
+        )
+    run = attack.start(saved.locations, saved.calendar, people=saved.people, progress=progress)
+    try:
+        run.restore(saved)
+    except (KeyError, IndexError, ValueError) as error:
+        raise InvalidFile(path, f"the saved run is damaged ({type(error).__name__}: {error}).") from None
+    return run

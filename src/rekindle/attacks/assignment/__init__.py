@@ -1,0 +1,1 @@
+"""The solvers behind one step and one link."""

@@ -1,0 +1,124 @@
+"""What a move costs: the heuristics for how people get from one step to the next.
+
+A move cost is any object that can be called as ``cost(previous, current, situation)`` and gives a matrix of rows x
+locations. It may depend on where a person was at the step before, where they are, and the situation, never on who they
+are: people with the same two places are interchangeable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rekindle.model import Locations
+
+__all__ = ["MoveCost", "Popular", "Situation", "Stay", "TargetCost", "Velocity", "popular_places"]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known when a move is priced.
+
+    Attributes
+    ----------
+    locations
+        The places.
+    departs
+        Clock time of the step that people leave from.
+    transitions
+        (locations, locations) int64, sparse: the paper's B, how often each place was predicted to follow another, over
+        all fully predicted days. Staying counts as a transition from a place to itself.
+    """
+
+    locations: Locations
+    departs: datetime
+    transitions: sparse.csr_array
+
+
+@runtime_checkable
+class MoveCost(Protocol):
+    """What every move cost is."""
+
+    def __call__(
+        self, previous: NDArray[np.int32], current: NDArray[np.int32], situation: Situation
+    ) -> NDArray[np.float64]:
+        """Price the moves of several rows to every place.
+
+        Parameters
+        ----------
+        previous, current
+            (rows,) indices of the place at the step before and now; equal at the first step of a day.
+        situation
+            What else is known.
+
+        Returns
+        -------
+        (rows, locations) float64 costs, in any unit; infinite where a move is impossible.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class TargetCost:
+    """A cost that is the distance in km to the nearest of a few targets; the step solvers know how to cut these short.
+
+    The first target is the current place, or the point that the last movement extrapolates to (`extrapolates`); the
+    others are the places that most often followed the current one (`remembers`).
+    """
+
+    extrapolates: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
+
+    def __call__(
+        self, previous: NDArray[np.int32], current: NDArray[np.int32], situation: Situation
+    ) -> NDArray[np.float64]:
+        """Price the moves of several rows to every place: (rows, locations) float64, km."""
+        locations = situation.locations
+        here = locations.xy_km[current]
+        target = here + (here - locations.xy_km[previous]) if self.extrapolates else here  # equation (1)
+        cost = locations.distances_from(target)  # equation (2)
+        if self.remembers:
+            indptr, indices = popular_places(situation.transitions)
+            for row, place in enumerate(current):
+                followers = indices[indptr[place] : indptr[place + 1]]
+                if len(followers):
+                    cost[row] = np.minimum(cost[row], locations.distances[followers].min(axis=0))  # cost(p, l)
+        return cost
+
+
+class Stay(TargetCost):
+    """Distance from the current place: most people do not move. The baseline's night."""
+
+
+class Velocity(TargetCost):
+    """Distance from the point that the last movement extrapolates to, equations (1) and (2). The baseline's day."""
+
+    extrapolates: ClassVar[bool] = True
+
+
+class Popular(TargetCost):
+    """Distance from that point or from the most frequent next places, whichever is nearest. The enhanced attack's."""
+
+    extrapolates: ClassVar[bool] = True
+    remembers: ClassVar[bool] = True
+
+
+def popular_places(transitions: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find H_p, the places that most often followed each place p, of those that ever did.
+
+    Returns
+    -------
+    Row pointers (locations + 1,) and places, as in a sparse matrix in CSR form; empty for places never left.
+    """
+    matrix = transitions
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    highest = np.zeros(matrix.shape[0], dtype=np.int64)
+    np.maximum.at(highest, rows, matrix.data)
+    kept = (matrix.data == highest[rows]) & (matrix.data > 0)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=matrix.shape[0]))])
+    return indptr.astype(np.int64), matrix.indices[kept].astype(np.int64)
