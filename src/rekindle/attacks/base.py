@@ -42,6 +42,8 @@ class Recovery:
         (days,) float64: total cost of linking each day to those before; NaN for the first.
     gap
         How far the cost of any step or link may be above the least possible, as a share of it. 0: all were optimal.
+    confidence
+        (people, steps) float32: how sure the attack is of each point, between 0 and 1; None where it cannot say.
     """
 
     trajectories: Trajectories
@@ -49,6 +51,7 @@ class Recovery:
     step_costs: NDArray[np.float64]
     link_costs: NDArray[np.float64]
     gap: float = 0.0
+    confidence: NDArray[np.float32] | None = None
 
 
 class Attack(ABC):
