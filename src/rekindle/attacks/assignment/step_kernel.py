@@ -1,0 +1,766 @@
+"""The compiled heart of the step solver: a transportation simplex, and the walk through a day on top of it.
+
+The two live in one file because numba's cache watches the file of the outer function only.
+
+The simplex works on people in groups (rows) and places with free room (columns). It keeps a spanning tree of positive
+and zero flows and no list of arcs: a cost is looked up in a table or computed from coordinates when it is needed, so
+its memory grows with groups + places, not with their product. The tree is kept strongly feasible (an arc without flow
+always points to the root), which rules out cycling however many ties there are.
+
+Nodes of the tree: place j is node j, group i is node places + i, the root is node places + groups. A group hangs on a
+place or on the root, a place always on a group. Only groups with children are chained into their parent's list of
+children: most groups are leaves, and a leaf needs no visit because its potential follows from its parent's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EXTRAPOLATE", "POPULAR", "SAME_POINT_KM", "run_steps", "solve_dense"]
+
+EXTRAPOLATE = 1
+POPULAR = 2
+# Two points closer than this are one point: the rounding of p + (p - o) is far below, any real distance far above.
+SAME_POINT_KM = 1e-11
+
+# After so many pivots the sums of rounding errors in the potentials are cleared before optimality is declared.
+PIVOTS_BEFORE_REFRESH = 64
+
+Ints = NDArray[np.int64]
+Indices = NDArray[np.int32]
+Floats = NDArray[np.float64]
+# Centres of the places in play, targets of the groups in play (point, and place whose H is meant, or -1), H as a CSR
+# matrix, centres of all places.
+Geometry = tuple[Floats, Floats, Floats, Floats, Indices, Ints, Ints, Floats, Floats]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    # No "contract" and no "reassoc": the same bits on every machine. Without NaN a minimum can be vectorised.
+    kernel = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})(function)
+    return cast(F, kernel)
+
+
+@compiled
+def cost_of(group: int, place: int, table: Floats, geometry: Geometry) -> float:
+    """Cost of one person of a group going to a place."""
+    if table.shape[0] > 0:
+        return float(table[group, place])
+    place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
+    best = (place_x[place] - group_x[group]) ** 2 + (place_y[place] - group_y[group]) ** 2
+    at = group_at[group]
+    if at >= 0:
+        for k in range(indptr[at], indptr[at + 1]):
+            h = indices[k]
+            best = min(best, (place_x[place] - x[h]) ** 2 + (place_y[place] - y[h]) ** 2)
+    return float(np.sqrt(best))
+
+
+@compiled
+def cheapest(
+    group: int, places: int, prices: Floats, row: Floats, table: Floats, geometry: Geometry
+) -> tuple[int, float]:
+    """Find the place with the least cost minus price for a group, the first of several; `row` is scratch."""
+    least = np.inf
+    if table.shape[0] > 0:
+        for j in range(places):
+            value = table[group, j] - prices[j]
+            row[j] = value
+            least = min(least, value)
+    else:
+        place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
+        qx = group_x[group]
+        qy = group_y[group]
+        for j in range(places):
+            row[j] = (place_x[j] - qx) ** 2 + (place_y[j] - qy) ** 2
+        at = group_at[group]
+        if at >= 0:
+            for k in range(indptr[at], indptr[at + 1]):
+                hx = x[indices[k]]
+                hy = y[indices[k]]
+                for j in range(places):
+                    row[j] = min(row[j], (place_x[j] - hx) ** 2 + (place_y[j] - hy) ** 2)
+        for j in range(places):
+            value = np.sqrt(row[j]) - prices[j]
+            row[j] = value
+            least = min(least, value)
+    for j in range(places):
+        if row[j] == least:
+            return j, least
+    return 0, least
+
+
+@compiled
+def link(node: int, parent: Indices, first_child: Indices, after: Indices, before: Indices, linked: Indices) -> None:
+    """Chain a node into the children of its parent."""
+    up = parent[node]
+    head = first_child[up]
+    after[node] = head
+    before[node] = -1
+    if head >= 0:
+        before[head] = node
+    first_child[up] = node
+    linked[node] = 1
+
+
+@compiled
+def unlink(
+    node: int, parent: Indices, first_child: Indices, after: Indices, before: Indices, linked: Indices
+) -> None:
+    """Take a node out of the children of its parent."""
+    if before[node] >= 0:
+        after[before[node]] = after[node]
+    else:
+        first_child[parent[node]] = after[node]
+    if after[node] >= 0:
+        before[after[node]] = before[node]
+    linked[node] = 0
+
+
+@compiled
+def solve(
+    groups: int,
+    places: int,
+    supply: Ints,
+    demand: Ints,
+    table: Floats,
+    geometry: Geometry,
+    scale: float,
+    tree: Indices,
+    flow: Ints,
+    arc_cost: Floats,
+    prices: Floats,
+    row: Floats,
+) -> float:
+    """Solve a balanced transportation problem; the flows stay in the tree.
+
+    Parameters
+    ----------
+    supply, demand
+        (groups,), (places,) int64, all positive, with the same sum. `demand` is used up.
+    table
+        (groups, places) float64 costs, finite; or of no rows, and `geometry` gives them.
+    scale
+        How large costs can be, at least; what counts as zero depends on it and on the costs seen at the start.
+    tree
+        (7, nodes) int32 scratch; afterwards row 0 holds the parent of each node.
+    flow, arc_cost
+        (nodes,) int64, float64: people, and cost of one of them, on the arc between a node and its parent.
+    prices
+        (places,) float64, the dual values of the places.
+
+    Returns
+    -------
+    A bound on how far the total cost may lie above the least one, from the dual values.
+    """
+    parent = tree[0]
+    first_child = tree[1]
+    after = tree[2]
+    before = tree[3]
+    linked = tree[4]
+    depth = tree[5]
+    stack = tree[6]
+    root = places + groups
+    for node in range(root + 1):
+        parent[node] = root
+        first_child[node] = -1
+        linked[node] = 0
+        flow[node] = 0
+        arc_cost[node] = 0.0
+    depth[root] = 0
+
+    # Start: each group in turn fills the nearest room that is left. A place hangs on the group that fills it up, a
+    # group on the place that takes its last person, unless that person fills the place.
+    for j in range(places):
+        prices[j] = 0.0
+    largest = scale
+    for i in range(groups):
+        rest = supply[i]
+        while rest > 0:
+            j, cost = cheapest(i, places, prices, row, table, geometry)
+            largest = max(largest, abs(cost))
+            moved = min(rest, demand[j])
+            rest -= moved
+            demand[j] -= moved
+            if demand[j] == 0:
+                prices[j] = -np.inf
+                parent[j] = places + i
+                flow[j] = moved
+                arc_cost[j] = cost
+            else:
+                parent[places + i] = j
+                flow[places + i] = moved
+                arc_cost[places + i] = cost
+    for j in range(places):
+        link(j, parent, first_child, after, before, linked)
+    for node in range(places, root):
+        if first_child[node] >= 0:
+            link(node, parent, first_child, after, before, linked)
+
+    tolerance = 1e-13 * max(largest, 1e-30)
+    pivots = PIVOTS_BEFORE_REFRESH
+    clean = groups
+    violation = 0.0
+    i = groups - 1
+    while True:
+        if clean >= groups:
+            if pivots < PIVOTS_BEFORE_REFRESH:
+                return violation
+            # Depths and prices afresh from the tree, the root's children first.
+            size = 1
+            stack[0] = root
+            while size > 0:
+                size -= 1
+                node = stack[size]
+                child = first_child[node]
+                while child >= 0:
+                    depth[child] = depth[node] + 1
+                    if child < places:
+                        up = parent[node]
+                        potential = 0.0 if up == root else arc_cost[node] - prices[up]
+                        prices[child] = arc_cost[child] - potential
+                    stack[size] = child
+                    size += 1
+                    child = after[child]
+            pivots = 0
+            clean = 0
+            violation = 0.0
+        i += 1
+        if i == groups:
+            i = 0
+        node = places + i
+        up = parent[node]
+        potential = 0.0 if up == root else arc_cost[node] - prices[up]
+        j, least = cheapest(i, places, prices, row, table, geometry)
+        reduced = least - potential
+        if reduced >= -tolerance:
+            clean += 1
+            if reduced < 0.0:
+                violation -= reduced * supply[i]
+            continue
+        clean = 0
+        violation = 0.0
+        pivots += 1
+
+        # The cycle that i -> j closes. Up from the group, flow falls on the arcs of groups; up from the place, on the
+        # arcs of places. Of several arcs that run empty first, the last one along the cycle from its apex leaves.
+        a = node
+        b = j
+        depth_a = depth[up] + 1
+        depth_b = depth[j]
+        least_a = 1 << 62
+        least_b = 1 << 62
+        leave_a = -1
+        leave_b = -1
+        while a != b:
+            if depth_a >= depth_b:
+                if a >= places and flow[a] < least_a:
+                    least_a = flow[a]
+                    leave_a = a
+                a = parent[a]
+                depth_a -= 1
+            else:
+                if b < places and flow[b] <= least_b:
+                    least_b = flow[b]
+                    leave_b = b
+                b = parent[b]
+                depth_b -= 1
+        apex = a
+        moved = min(least_a, least_b)
+        if moved > 0:
+            a = node
+            while a != apex:
+                flow[a] += -moved if a >= places else moved
+                a = parent[a]
+            b = j
+            while b != apex:
+                flow[b] += moved if b >= places else -moved
+                b = parent[b]
+        if least_b <= least_a:
+            leave = leave_b
+            inner = int(j)
+            outer = int(node)
+            shift = reduced
+        else:
+            leave = leave_a
+            inner = int(node)
+            outer = int(j)
+            shift = -reduced
+
+        # Cut the subtree under the leaving arc and hang it by its inner end on the outer end of the new arc.
+        cost = cost_of(i, j, table, geometry)
+        above = parent[leave]
+        a = inner
+        while True:
+            if linked[a]:
+                unlink(a, parent, first_child, after, before, linked)
+            if a == leave:
+                break
+            a = parent[a]
+        if places <= above < root and first_child[above] < 0 and linked[above]:
+            unlink(above, parent, first_child, after, before, linked)
+        a = inner
+        up = outer
+        arc_flow = moved
+        while True:
+            next_up = parent[a]
+            next_flow = flow[a]
+            next_cost = arc_cost[a]
+            parent[a] = up
+            flow[a] = arc_flow
+            arc_cost[a] = cost
+            if a == leave:
+                break
+            up = a
+            a = next_up
+            arc_flow = next_flow
+            cost = next_cost
+        while a != outer:
+            if a < places or first_child[a] >= 0:
+                link(a, parent, first_child, after, before, linked)
+            a = parent[a]
+        if outer >= places and not linked[outer]:
+            link(outer, parent, first_child, after, before, linked)
+            depth[outer] = depth[parent[outer]] + 1
+
+        # Prices move by the same amount in the whole subtree. (A leaf group has nothing to move.)
+        if linked[inner]:
+            size = 1
+            stack[0] = inner
+            while size > 0:
+                size -= 1
+                a = stack[size]
+                depth[a] = depth[parent[a]] + 1
+                if a < places:
+                    prices[a] += shift
+                child = first_child[a]
+                while child >= 0:
+                    stack[size] = child
+                    size += 1
+                    child = after[child]
+
+
+@compiled
+def solve_dense(costs: Floats, supply: Ints, demand: Ints) -> tuple[Ints, Ints, Ints, float]:
+    """Solve a balanced problem given by its matrix of finite costs; all of supply and demand positive.
+
+    Returns
+    -------
+    Groups, places and people of the arcs with flow, and the bound on the gap.
+    """
+    groups, places = costs.shape
+    nodes = groups + places + 1
+    none = np.empty(0, np.float64)
+    nobody = np.empty(0, np.int32)
+    nowhere = np.empty(0, np.int64)
+    tree = np.empty((7, nodes), np.int32)
+    flow = np.empty(nodes, np.int64)
+    arc_cost = np.empty(nodes, np.float64)
+    prices = np.empty(places, np.float64)
+    row = np.empty(places, np.float64)
+    geometry = (none, none, none, none, nobody, nowhere, nowhere, none, none)
+    scale = np.abs(costs).max()
+    gap = solve(groups, places, supply, demand, costs, geometry, scale, tree, flow, arc_cost, prices, row)
+    used = np.flatnonzero(flow[: nodes - 1] > 0)
+    rows = np.empty(len(used), np.int64)
+    columns = np.empty(len(used), np.int64)
+    for k in range(len(used)):
+        node = used[k]
+        up = int(tree[0, node])
+        rows[k] = max(node, up) - places
+        columns[k] = min(node, up)
+    return rows, columns, flow[used], gap
+
+
+@compiled
+def find_place(
+    qx: float,
+    qy: float,
+    x: Floats,
+    y: Floats,
+    box: tuple[float, float, float, float, float],
+    bucket_start: Ints,
+    bucket_places: Ints,
+) -> int:
+    """Index of the first place at a point, or -1."""
+    x0, y0, width, height, across = box
+    side = int(across)
+    left = np.floor((qx - SAME_POINT_KM - x0) / width)
+    right = np.floor((qx + SAME_POINT_KM - x0) / width)
+    low = np.floor((qy - SAME_POINT_KM - y0) / height)
+    high = np.floor((qy + SAME_POINT_KM - y0) / height)
+    if right < 0.0 or left >= across or high < 0.0 or low >= across:
+        return -1
+    found = -1
+    for cx in range(max(0, int(left)), min(side - 1, int(right)) + 1):
+        for cy in range(max(0, int(low)), min(side - 1, int(high)) + 1):
+            cell = cx * side + cy
+            for k in range(bucket_start[cell], bucket_start[cell + 1]):
+                place = bucket_places[k]
+                if abs(x[place] - qx) <= SAME_POINT_KM and abs(y[place] - qy) <= SAME_POINT_KM:
+                    if found < 0 or place < found:
+                        found = place
+                    break
+    return found
+
+
+@compiled
+def same_targets(
+    at: int,
+    qx: float,
+    qy: float,
+    other: int,
+    other_x: float,
+    other_y: float,
+    indptr: Ints,
+    indices: Ints,
+    x: Floats,
+    y: Floats,
+) -> bool:
+    """Whether H_at + {q} and H_other + {other q} are one set of points; -1 in place of `at` is an empty H."""
+    if at == other:
+        if abs(qx - other_x) <= SAME_POINT_KM and abs(qy - other_y) <= SAME_POINT_KM:
+            return True
+        if at < 0:
+            return False
+    for turn in range(2):
+        if turn == 1:
+            at, qx, qy, other, other_x, other_y = other, other_x, other_y, at, qx, qy
+        start = indptr[at] if at >= 0 else 0
+        stop = indptr[at + 1] if at >= 0 else 0
+        for k in range(start - 1, stop):
+            tx = qx if k < start else x[indices[k]]
+            ty = qy if k < start else y[indices[k]]
+            found = abs(tx - other_x) <= SAME_POINT_KM and abs(ty - other_y) <= SAME_POINT_KM
+            if other >= 0 and not found:
+                for m in range(indptr[other], indptr[other + 1]):
+                    h = indices[m]
+                    if abs(tx - x[h]) <= SAME_POINT_KM and abs(ty - y[h]) <= SAME_POINT_KM:
+                        found = True
+                        break
+            if not found:
+                return False
+    return True
+
+
+@compiled
+def key_of(qx: float, qy: float) -> int:
+    """A number below 2**31 that is the same for (nearly all) roundings of a point."""
+    a = int(np.floor(qx * 1e9 + 0.5)) & 0x3FFFFFFF
+    b = int(np.floor(qy * 1e9 + 0.5)) & 0x3FFFFFFF
+    return (a * 73856093 + b * 19349663) & 0x7FFFFFFF
+
+
+@compiled
+def run_steps(
+    begin: int,
+    end: int,
+    counts: Ints,
+    x: Floats,
+    y: Floats,
+    kinds: NDArray[np.uint8],
+    indptr: Ints,
+    indices: Ints,
+    cells: Indices,
+    costs: Floats,
+    gaps: Floats,
+    table_cells: int,
+) -> None:
+    """Recover the cells of steps begin + 1 to end of a day from those of steps begin - 1 and begin.
+
+    Parameters
+    ----------
+    counts
+        (steps, locations) int64.
+    cells
+        (steps, people) int32, filled up to step `begin`.
+    costs, gaps
+        (steps - 1,) float64, written.
+    table_cells
+        A cost matrix up to this size is filled once and kept; beyond, costs are computed when they are looked at.
+    """
+    people = cells.shape[1]
+    locations = counts.shape[1]
+    nodes = people + locations + 1
+
+    # Places by the cell of a grid, to find the one at a point.
+    side = max(1, int(np.sqrt(locations)))
+    x0 = x.min()
+    y0 = y.min()
+    width = max((x.max() - x0) / side * (1.0 + 1e-9), 1e-6)
+    height = max((y.max() - y0) / side * (1.0 + 1e-9), 1e-6)
+    box = (x0, y0, width, height, float(side))
+    bucket_start = np.zeros(side * side + 1, np.int64)
+    bucket_places = np.empty(locations, np.int64)
+    cell_of = np.empty(locations, np.int64)
+    for place in range(locations):
+        cx = min(side - 1, int(np.floor((x[place] - x0) / width)))
+        cy = min(side - 1, int(np.floor((y[place] - y0) / height)))
+        cell_of[place] = cx * side + cy
+        bucket_start[cell_of[place] + 1] += 1
+    for cell in range(side * side):
+        bucket_start[cell + 1] += bucket_start[cell]
+    for place in range(locations - 1, -1, -1):
+        # Filled from behind, so that a bucket lists its places by index.
+        bucket_start[cell_of[place] + 1] -= 1
+        bucket_places[bucket_start[cell_of[place] + 1]] = place
+    for cell in range(side * side):
+        bucket_start[cell] = bucket_start[cell + 1]
+    bucket_start[side * side] = locations
+
+    # What the popular places of each place mean for somebody who stays there.
+    has_popular = len(indices) > 0
+    stays = np.ones(locations, np.bool_)
+    popular_key = np.zeros(locations, np.int64)
+    if has_popular:
+        for place in range(locations):
+            for k in range(indptr[place], indptr[place + 1]):
+                h = indices[k]
+                stays[place] &= h == place
+                popular_key[place] += key_of(x[h], y[h])
+
+    slots = 8
+    while slots < 2 * people:
+        slots *= 2
+    slot_step = np.full(slots, -1, np.int32)
+    slot_group = np.empty(slots, np.int32)
+    # Groups of a step: number l is {place l}, number locations + k the k-th set of another kind.
+    group_of = np.empty(people, np.int32)
+    size_of = np.empty(locations + people, np.int64)
+    rank_of = np.empty(locations + people, np.int32)
+    point_x = np.empty(people, np.float64)
+    point_y = np.empty(people, np.float64)
+    point_at = np.empty(people, np.int32)
+    # Groups and places of the transportation problem.
+    supply = np.empty(people, np.int64)
+    group_x = np.empty(people, np.float64)
+    group_y = np.empty(people, np.float64)
+    group_at = np.empty(people, np.int32)
+    group_number = np.empty(people, np.int32)
+    demand = np.empty(locations, np.int64)
+    place_number = np.empty(locations, np.int32)
+    place_x = np.empty(locations, np.float64)
+    place_y = np.empty(locations, np.float64)
+    geometry = (place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y)
+    tree = np.empty((7, nodes), np.int32)
+    flow = np.empty(nodes, np.int64)
+    arc_cost = np.empty(nodes, np.float64)
+    prices = np.empty(locations, np.float64)
+    row = np.empty(locations, np.float64)
+    table_space = np.empty(table_cells, np.float64)
+    no_table = np.empty((0, 0), np.float64)
+    # Destinations: (group, place, people) sorted by place, then by group.
+    by_place = np.empty(locations + 1, np.int64)
+    by_group = np.empty(people + 1, np.int64)
+    sorted_group = np.empty(nodes + people, np.int32)
+    sorted_place = np.empty(nodes + people, np.int32)
+    sorted_flow = np.empty(nodes + people, np.int64)
+    deal_place = np.empty(nodes + people, np.int32)
+    deal_flow = np.empty(nodes + people, np.int64)
+
+    for step in range(begin, end):
+        now = cells[step]
+        past = cells[step - 1] if step > 0 else now
+        then = cells[step + 1]
+        wanted = counts[step + 1]
+        extrapolate = kinds[step] & EXTRAPOLATE != 0
+        popular = has_popular and kinds[step] & POPULAR != 0
+        for place in range(locations):
+            size_of[place] = 0
+        others = 0
+
+        for person in range(people):
+            at = now[person]
+            moving = extrapolate and past[person] != at
+            if not moving and (not popular or stays[at]):
+                group_of[person] = at
+                size_of[at] += 1
+                continue
+            q = int(at)
+            qx = x[at]
+            qy = y[at]
+            if moving:
+                qx += qx - x[past[person]]
+                qy += qy - y[past[person]]
+                q = int(find_place(qx, qy, x, y, box, bucket_start, bucket_places))
+                if q >= 0:
+                    qx = x[q]
+                    qy = y[q]
+            key = 0
+            source = -1
+            if popular and indptr[at] < indptr[at + 1]:
+                source = int(at)
+                key = popular_key[at]
+                known = False
+                for k in range(indptr[at], indptr[at + 1]):
+                    if indices[k] == q:
+                        known = True
+                        break
+                if known and indptr[at + 1] - indptr[at] == 1:
+                    source = -1
+                if not known:
+                    key += key_of(qx, qy)
+            else:
+                key = key_of(qx, qy)
+            if source < 0 and q >= 0:
+                group_of[person] = q
+                size_of[q] += 1
+                continue
+            slot = key & (slots - 1)
+            while True:
+                if slot_step[slot] != step:
+                    slot_step[slot] = step
+                    slot_group[slot] = others
+                    group_of[person] = locations + others
+                    size_of[locations + others] = 1
+                    point_x[others] = qx
+                    point_y[others] = qy
+                    point_at[others] = source
+                    others += 1
+                    break
+                k = slot_group[slot]
+                if same_targets(source, qx, qy, point_at[k], point_x[k], point_y[k], indptr, indices, x, y):
+                    group_of[person] = locations + k
+                    size_of[locations + k] += 1
+                    break
+                slot = (slot + 1) & (slots - 1)
+
+        # Cancel: whoever aims at one place only takes the room there. By the triangle inequality no other use of that
+        # room is better, whatever the others aim at.
+        places = 0
+        for place in range(locations):
+            rest = size_of[place] - wanted[place]
+            rank_of[place] = -1
+            if rest < 0:
+                place_number[places] = place
+                place_x[places] = x[place]
+                place_y[places] = y[place]
+                demand[places] = -rest
+                places += 1
+            elif rest > 0:
+                rank_of[place] = -2
+        costs[step] = 0.0
+        gaps[step] = 0.0
+        if places == 0:
+            for person in range(people):
+                then[person] = group_of[person]
+            continue
+
+        # What is left, in the order of the first members.
+        for k in range(others):
+            rank_of[locations + k] = -2
+        groups = 0
+        for person in range(people):
+            number = group_of[person]
+            if rank_of[number] != -2:
+                continue
+            rank_of[number] = groups
+            group_number[groups] = number
+            if number < locations:
+                supply[groups] = size_of[number] - wanted[number]
+                group_x[groups] = x[number]
+                group_y[groups] = y[number]
+                group_at[groups] = -1
+            else:
+                k = number - locations
+                supply[groups] = size_of[number]
+                group_x[groups] = point_x[k]
+                group_y[groups] = point_y[k]
+                group_at[groups] = point_at[k]
+            groups += 1
+
+        if groups == 1 or places == 1:
+            # Only one way: written as the tree that the simplex would leave.
+            root = groups + places
+            for node in range(root):
+                if groups == 1:
+                    tree[0, node] = places
+                    flow[node] = demand[node] if node < places else 0
+                else:
+                    tree[0, node] = 0
+                    flow[node] = supply[node - 1] if node > 0 else 0
+                if flow[node] > 0:
+                    arc_cost[node] = cost_of(
+                        max(node - places, 0) if places == 1 else 0, node if groups == 1 else 0, no_table, geometry
+                    )
+        else:
+            table = no_table
+            if groups * places <= table_cells:
+                table = table_space[: groups * places].reshape((groups, places))
+                for i in range(groups):
+                    for j in range(places):
+                        table[i, j] = cost_of(i, j, no_table, geometry)
+            gaps[step] = solve(
+                groups, places, supply, demand, table, geometry, 0.0, tree, flow, arc_cost, prices, row
+            )
+
+        # Destinations by place, then (stably) by group; the cancelled people of a group count among its destinations.
+        parent = tree[0]
+        total = 0.0
+        arcs = 0
+        for j in range(places + 1):
+            by_place[j] = 0
+        for node in range(groups + places):
+            if flow[node] > 0:
+                by_place[min(node, parent[node]) + 1] += 1
+                total += flow[node] * arc_cost[node]
+                arcs += 1
+        costs[step] = total
+        for j in range(places):
+            by_place[j + 1] += by_place[j]
+        for node in range(groups + places):
+            if flow[node] > 0:
+                j = min(node, int(parent[node]))
+                k = by_place[j]
+                by_place[j] += 1
+                sorted_group[k] = max(node, int(parent[node])) - places
+                sorted_place[k] = place_number[j]
+                sorted_flow[k] = flow[node]
+        for i in range(groups + 1):
+            by_group[i] = 0
+        for k in range(arcs):
+            by_group[sorted_group[k] + 1] += 1
+        for i in range(groups):
+            if group_number[i] < locations and wanted[group_number[i]] > 0:
+                by_group[i + 1] += 1
+        for i in range(groups):
+            by_group[i + 1] += by_group[i]
+        for k in range(arcs):
+            i = sorted_group[k]
+            number = group_number[i]
+            place = sorted_place[k]
+            if number < locations and number < place and wanted[number] > 0 and size_of[number] > 0:
+                deal_place[by_group[i]] = number
+                deal_flow[by_group[i]] = wanted[number]
+                by_group[i] += 1
+                size_of[number] = 0
+            deal_place[by_group[i]] = place
+            deal_flow[by_group[i]] = sorted_flow[k]
+            by_group[i] += 1
+        for i in range(groups):
+            number = group_number[i]
+            if number < locations and wanted[number] > 0 and size_of[number] > 0:
+                deal_place[by_group[i]] = number
+                deal_flow[by_group[i]] = wanted[number]
+                by_group[i] += 1
+        # Filling has moved each start to the start of the next group.
+        for i in range(groups, 0, -1):
+            by_group[i] = by_group[i - 1]
+        by_group[0] = 0
+
+        for person in range(people):
+            number = group_of[person]
+            i = rank_of[number]
+            if i < 0:
+                then[person] = number
+                continue
+            k = by_group[i]
+            then[person] = deal_place[k]
+            deal_flow[k] -= 1
+            if deal_flow[k] == 0:
+                by_group[i] += 1
