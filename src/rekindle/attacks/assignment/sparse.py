@@ -1,0 +1,334 @@
+"""Assignment of very many rows to as many columns, without ever holding rows x columns.
+
+An auction over short lists: every row keeps its few best columns and a bound that no unlisted column is below. Prices
+only rise, so the bound stays true; a row whose list is used up is scanned again, at the prices of the day. Rows that
+are alike share one list, columns that are alike one price. The prices are a dual solution, so that every answer comes
+with a proven gap, and rows that are left over when the gap is small enough are assigned among themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+__all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "compiled", "in_threads"]
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+Progress = Callable[[float], None]
+
+
+def compiled(function: Kernel) -> Kernel:
+    """Compile a hot loop, once for all runs, such that threads can run it side by side."""
+    return cast(Kernel, numba.njit(cache=True, nogil=True)(function))
+
+
+def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
+    """Call `work` on slices of at most `chunk` items; the outcome must not depend on their order."""
+    slices = [slice(begin, min(begin + chunk, items)) for begin in range(0, items, chunk)]
+    workers = min(
+        len(slices), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    if workers <= 1:
+        for part in slices:
+            work(part)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(work, slices):
+            pass
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The best columns of some rows at the prices of a scan.
+
+    Parameters
+    ----------
+    columns
+        (rows, length) int32, the listed columns; -1 where a list is shorter.
+    costs
+        (rows, length) float64, their costs without price; inf where a list is shorter.
+    bound
+        (rows,) float64, cost plus price of no unlisted column is below it. It must not be below the best of the list.
+    """
+
+    columns: NDArray[np.int32]
+    costs: NDArray[np.float64]
+    bound: NDArray[np.float64]
+
+
+class Costs(Protocol):
+    """Costs that are computed where they are needed."""
+
+    def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
+        """List the best columns of each row at those prices; the bound may be missed by up to `slack`."""
+
+    def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Costs of each of the rows with each of the columns: (len(rows), len(columns)) float64."""
+
+
+@dataclass(frozen=True)
+class SparseAssignment:
+    """An assignment with a proof of how good it is.
+
+    Parameters
+    ----------
+    columns
+        (units,) int64, the column of each unit of supply; the units of row 0 come first, then those of row 1, ...
+    cost
+        The sum of all costs.
+    bound
+        No assignment costs less.
+    """
+
+    columns: NDArray[np.int64]
+    cost: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """The part of the cost that a better assignment might save at most; 0 where this one is optimal."""
+        return relative_gap(self.cost, self.bound)
+
+
+def relative_gap(cost: float, bound: float) -> float:
+    """(cost - bound) / cost, and 0 for a cost of 0."""
+    return max(0.0, cost - bound) / cost if cost > 0 else 0.0
+
+
+def assign_sparse(
+    costs: Costs,
+    supply: NDArray[np.int64],
+    capacity: NDArray[np.int64],
+    *,
+    gap: float,
+    scale: float,
+    finest: float = 1e-7,
+    leave: int = 1000,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> SparseAssignment:
+    """Assign all units of supply to columns at (nearly) the least total cost.
+
+    Parameters
+    ----------
+    costs
+        Gives candidates at prices, and costs between given rows and columns. Costs are at least 0.
+    supply
+        (rows,) int64, how many interchangeable units each row has.
+    capacity
+        (columns,) int64, how many units each column takes; as many as the supply in all.
+    gap
+        Stop as soon as the relative gap is proven to be no more than this.
+    scale
+        How far costs differ, in their own unit: the first and coarsest auction raises prices in steps of a twentieth.
+    finest
+        The step of the last and finest auction, as a part of `scale`; it stops there even if the gap is larger.
+    leave
+        Up to this many units are assigned among themselves at the end rather than by auction.
+    progress
+        Called with the part of the units that is assigned in the present phase.
+    stop
+        Asked between rounds; once it says True, the assignment is completed at once, with the gap it has by then.
+    """
+    auction = _Auction(costs, supply, capacity)
+    step = scale / 20
+    allowed = min(leave, auction.units // 1000)
+    stopped = False
+    while True:
+        for left in auction.rounds(step):
+            if progress is not None:
+                progress(1 - left / auction.units)
+            stopped = stop is not None and stop()
+            if stopped or left <= allowed:
+                break
+        result = auction.complete(leave)
+        if stopped or result.gap <= gap or step <= finest * scale:
+            return result
+        step /= 5
+        allowed //= 5
+        auction.release(step)
+
+
+class _Auction:
+    """Prices, owners and lists of an auction under way."""
+
+    def __init__(self, costs: Costs, supply: NDArray[np.int64], capacity: NDArray[np.int64]) -> None:
+        self.costs = costs
+        self.row = np.repeat(np.arange(len(supply)), supply)
+        self.begin = np.concatenate([[0], np.cumsum(capacity)])
+        self.units = len(self.row)
+        self.supply, self.capacity = supply, capacity
+        self.price = np.zeros(self.units)  # of each place in a column, a heap within the column
+        self.owner = np.full(self.units, -1, np.int64)
+        self.free = np.arange(self.units)
+        listed = costs.scan(np.arange(len(supply)), self.prices(), 0.0)
+        self.columns, self.listed, self.bound = listed.columns, listed.costs, listed.bound
+
+    def prices(self) -> NDArray[np.float64]:
+        """(columns,) float64, what a place costs in each column."""
+        return np.asarray(self.price[self.begin[:-1]])
+
+    def rounds(self, step: float) -> Iterator[int]:
+        """Bid, and scan the rows whose lists are used up, until all units are placed; yields how many are not."""
+        slack = step / 2
+        while len(self.free):
+            parked = _bid(
+                self.free, self.row, self.columns, self.listed, self.bound,
+                self.begin, self.price, self.owner, step, slack,
+            )  # fmt: skip
+            self.free = parked
+            yield len(parked)
+            if len(parked):
+                self._scan(np.unique(self.row[parked]), slack)
+
+    def _scan(self, rows: NDArray[np.int64], slack: float) -> None:
+        listed = self.costs.scan(rows, self.prices(), slack)
+        self.columns[rows], self.listed[rows], self.bound[rows] = listed.columns, listed.costs, listed.bound
+
+    def release(self, step: float) -> None:
+        """Free the units that the smaller step does not bear, to bid again at the same prices."""
+        column = np.repeat(np.arange(len(self.capacity)), self.capacity)
+        held = np.flatnonzero(self.owner >= 0)
+        _release(
+            held, column, self.row, self.columns, self.listed, self._best(), self.begin, self.price, self.owner, step
+        )
+        placed = np.zeros(self.units, bool)
+        placed[self.owner[self.owner >= 0]] = True
+        self.free = np.flatnonzero(~placed)
+        # Free places go for the price of their column: to the top of its heap, which stays a heap when sorted.
+        self.price[self.owner < 0] = self.prices()[column[self.owner < 0]]
+        order = np.lexsort((self.owner >= 0, self.price, column))
+        self.price, self.owner = self.price[order], self.owner[order]
+
+    def _best(self) -> NDArray[np.float64]:
+        """(rows,) float64, least cost plus price of every row over all columns, or less: the dual of the prices."""
+        best = np.empty(len(self.supply))
+        prices = np.append(self.prices(), 0.0)
+        for begin in range(0, len(best), 4096):
+            part = slice(begin, begin + 4096)
+            best[part] = (self.listed[part] + prices[self.columns[part]]).min(axis=1, initial=np.inf)
+        return np.minimum(best, self.bound)
+
+    def complete(self, leave: int) -> SparseAssignment:
+        """Assign what is left among itself, and prove how good the whole is."""
+        column = np.repeat(np.arange(len(self.capacity)), self.capacity)
+        result = np.full(self.units, -1, np.int64)
+        held = self.owner >= 0
+        result[self.owner[held]] = column[held]
+        cost = 0.0
+        left, places = np.flatnonzero(result < 0), column[~held]
+        for begin in range(0, len(left), max(leave, 1)):
+            part = slice(begin, begin + max(leave, 1))
+            between = self.costs.between(self.row[left[part]], places[part])
+            rows, chosen = linear_sum_assignment(between)
+            result[left[part][rows]] = places[part][chosen]
+        for begin in range(0, self.units, 4096):
+            part = slice(begin, begin + 4096)
+            cost += float(self._cost_of(self.row[part], result[part]).sum())
+        bound = float(self._best() @ self.supply - self.prices() @ self.capacity)
+        return SparseAssignment(result, cost, bound)
+
+    def _cost_of(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        found = self.columns[rows] == columns[:, None]
+        costs = np.where(found.any(axis=1), self.listed[rows, found.argmax(axis=1)], np.nan)
+        for unit in np.flatnonzero(np.isnan(costs)):
+            costs[unit] = self.costs.between(rows[unit : unit + 1], columns[unit : unit + 1])[0, 0]
+        return costs
+
+
+@compiled
+def _bid(
+    free: NDArray[np.int64],
+    row_of: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    costs: NDArray[np.float64],
+    bound: NDArray[np.float64],
+    begin: NDArray[np.int64],
+    price: NDArray[np.float64],
+    owner: NDArray[np.int64],
+    step: float,
+    slack: float,
+) -> NDArray[np.int64]:
+    """Let units bid until all are placed or parked for want of a good enough list; gives the parked ones."""
+    size = len(row_of)
+    queue = np.empty(size, np.int64)
+    queue[: len(free)] = free
+    head, waiting = 0, len(free)
+    parked = np.empty(size, np.int64)
+    parked_count = 0
+    length = columns.shape[1]
+    while waiting > 0:
+        unit = queue[head]
+        head = (head + 1) % size
+        waiting -= 1
+        row = row_of[unit]
+        best, second, chosen = np.inf, np.inf, -1
+        for at in range(length):
+            column = columns[row, at]
+            if column < 0:
+                break
+            value = costs[row, at] + price[begin[column]]
+            if value < best:
+                best, second, chosen = value, best, column
+            elif value < second:
+                second = value
+        if best > bound[row] + slack:
+            parked[parked_count] = unit
+            parked_count += 1
+            continue
+        second = max(best, min(second, bound[row]))
+        top, end = begin[chosen], begin[chosen + 1]
+        rise = second - best if second < np.inf else 0.0
+        new_price, evicted = price[top] + rise + step, owner[top]
+        # Sift the place down the column's heap: equal places of a column are never bid up one against the other.
+        here = 0
+        places = end - top
+        while True:
+            child = 2 * here + 1
+            if child >= places:
+                break
+            if child + 1 < places and price[top + child + 1] < price[top + child]:
+                child += 1
+            if price[top + child] >= new_price:
+                break
+            price[top + here], owner[top + here] = price[top + child], owner[top + child]
+            here = child
+        price[top + here], owner[top + here] = new_price, unit
+        if evicted >= 0:
+            queue[(head + waiting) % size] = evicted
+            waiting += 1
+    return parked[:parked_count].copy()
+
+
+@compiled
+def _release(
+    held: NDArray[np.int64],
+    column_of: NDArray[np.int64],
+    row_of: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    costs: NDArray[np.float64],
+    best: NDArray[np.float64],
+    begin: NDArray[np.int64],
+    price: NDArray[np.float64],
+    owner: NDArray[np.int64],
+    step: float,
+) -> None:
+    """Take away the places of units that would not choose them again."""
+    for place in held:
+        column = column_of[place]
+        row = row_of[owner[place]]
+        keep = False
+        for at in range(columns.shape[1]):
+            if columns[row, at] == column:
+                keep = costs[row, at] + price[begin[column]] <= best[row] + step
+                break
+        if not keep:
+            owner[place] = -1

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from rekindle.attacks.assignment.gain import Link, gain_matrix, link_by_gain
+
+Days = list[NDArray[np.int32]]
+
+
+def entropy(cells: NDArray[np.int32]) -> float:
+    share = np.unique(cells, return_counts=True)[1] / len(cells)
+    return float(-(share * np.log2(share)).sum())
+
+
+def gain(before: NDArray[np.int32], now: NDArray[np.int32]) -> float:
+    """The paper's definition, word for word."""
+    both = np.concatenate([before, now])
+    apart = (len(before) * entropy(before) + len(now) * entropy(now)) / len(both)
+    return entropy(both) - apart
+
+
+def plain_costs(past: Days, today: NDArray[np.int32]) -> NDArray[np.float64]:
+    return np.array([[min(gain(day[u], now) for day in past) for now in today] for u in range(len(today))])
+
+
+@st.composite
+def days(draw: st.DrawFn) -> tuple[Days, NDArray[np.int32], int]:
+    people, locations = draw(st.integers(1, 14)), draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    homes = rng.integers(0, locations, (people, 1))
+
+    def day(steps: int) -> NDArray[np.int32]:
+        away = rng.random((people, steps)) < 0.3
+        return np.where(away, rng.integers(0, locations, (people, steps)), homes).astype(np.int32)
+
+    lengths = draw(st.lists(st.integers(1, 8), min_size=2, max_size=4))
+    return [day(steps) for steps in lengths[1:]], day(lengths[0])[rng.permutation(people)], locations
+
+
+def check(link: Link, costs: NDArray[np.float64]) -> None:
+    best = costs[linear_sum_assignment(costs)].sum()
+    np.testing.assert_array_equal(np.sort(link.order), np.arange(len(costs)))
+    assert link.cost == pytest.approx(costs[np.arange(len(costs)), link.order].sum(), abs=1e-9)
+    assert best - 1e-9 <= link.cost
+    assert link.cost * (1 - link.gap) <= best + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(days())
+def test_gain_is_the_papers(case: tuple[Days, NDArray[np.int32], int]) -> None:
+    past, today, locations = case
+    for day in past:
+        np.testing.assert_allclose(gain_matrix(day, today, locations), plain_costs([day], today), atol=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(days())
+def test_few_people_are_linked_exactly(case: tuple[Days, NDArray[np.int32], int]) -> None:
+    past, today, locations = case
+    link, costs = link_by_gain(past, today, locations), plain_costs(past, today)
+    check(link, costs)
+    assert link.gap == 0
+    assert link.cost == pytest.approx(costs[linear_sum_assignment(costs)].sum(), abs=1e-9)
+
+
+@settings(deadline=None, max_examples=100)
+@given(days(), st.sampled_from([1e-1, 1e-3, 1e-5]))
+def test_many_people_are_linked_within_the_gap(case: tuple[Days, NDArray[np.int32], int], gap: float) -> None:
+    past, today, locations = case
+    link = link_by_gain(past, today, locations, dense_up_to=0, gap=gap)
+    check(link, plain_costs(past, today))
+    assert link.gap <= gap or link.cost < 1e-4
+
+
+@pytest.mark.parametrize("past_days", [1, 3])
+def test_hundreds_of_people_are_linked_the_same_way_with_and_without_a_matrix(past_days: int) -> None:
+    rng = np.random.default_rng(8)
+    homes, works = rng.integers(0, 60, (2, 300, 1))
+    week = [
+        np.where(
+            rng.random((300, 12)) < 0.15, rng.integers(0, 60, (300, 12)), np.where(np.arange(12) < 7, homes, works)
+        )
+        for _ in range(past_days + 1)
+    ]
+    past, today = week[:-1], week[-1][rng.permutation(300)]
+    exact = link_by_gain(past, today, 60)
+    sparse = link_by_gain(past, today, 60, dense_up_to=0, gap=1e-5)
+    assert sparse.gap <= 1e-5
+    assert exact.cost == pytest.approx(sparse.cost, rel=1e-5)
+    again = link_by_gain(past, today, 60, dense_up_to=0, gap=1e-5)
+    np.testing.assert_array_equal(sparse.order, again.order)
+
+
+def test_people_who_share_no_place_with_anyone_are_still_linked() -> None:
+    past = np.arange(200, dtype=np.int32)[:, None].repeat(4, axis=1)
+    link = link_by_gain([past], past + 200, 400, dense_up_to=0)
+    np.testing.assert_array_equal(np.sort(link.order), np.arange(200))
+    assert link.cost == pytest.approx(200)
+    assert link.gap <= 1e-3
+
+
+def test_people_who_are_alike_keep_their_order() -> None:
+    past = np.array([[0, 0], [1, 1], [0, 0], [1, 1]], np.int32)
+    today = np.array([[1, 1], [1, 1], [0, 0], [0, 0]], np.int32)
+    link = link_by_gain([past], today, 2, dense_up_to=0)
+    np.testing.assert_array_equal(link.order, [2, 0, 3, 1])
+    assert link.cost == 0
+    assert link.gap == 0
+
+
+def test_stopping_still_links_everyone() -> None:
+    rng = np.random.default_rng(1)
+    past, today = rng.integers(0, 30, (2, 100, 6)).astype(np.int32)
+    link = link_by_gain([past], today, 30, dense_up_to=0, gap=0.0, stop=lambda: True)
+    check(link, plain_costs([past], today))
