@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,14 @@ class Attack(ABC):
     """Base of every attack: settings in the constructor, data in the methods.
 
     An attack is a frozen dataclass whose fields are its settings.
+
+    Attributes
+    ----------
+    revises
+        Whether a later day may change what was said of an earlier one.
     """
+
+    revises: ClassVar[bool] = False
 
     @abstractmethod
     def start(

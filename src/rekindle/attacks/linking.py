@@ -57,7 +57,7 @@ class InformationGain:
             a, b = before[rows, place][:, None], after[columns, place][None, :]
             gain[np.ix_(rows, columns)] -= f[a + b] - f[a] - f[b]
         # Two days alike may come out at -1e-16.
-        return np.maximum(gain, 0.0) / length
+        return np.asarray(np.maximum(gain, 0.0) / length)
 
 
 def _visits(cells: NDArray[np.int32], locations: int) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists
+from rekindle.io.files import new_file
 from rekindle.model import Calendar, Locations
 
 __all__ = ["SavedRun", "read_run", "write_run"]
@@ -50,8 +51,6 @@ def write_run(path: str | Path, run: SavedRun) -> None:
     }
     if run.locations.lat_lng is not None:
         arrays["lat_lng"] = run.locations.lat_lng
-    from rekindle.io.files import new_file
-
     with new_file(path, overwrite=True) as temporary, open(temporary, "wb") as file:
         np.savez(file, allow_pickle=False, **arrays, **run.arrays)
 

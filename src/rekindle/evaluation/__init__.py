@@ -1,1 +1,33 @@
-"""See the module names."""
+"""How much of the truth a recovery found, beside what anyone could reach."""
+
+from rekindle.evaluation.chance import deal_at_random, stay_if_possible
+from rekindle.evaluation.evaluate import (
+    METRICS,
+    Evaluation,
+    Metric,
+    PerPerson,
+    Spread,
+    Yardsticks,
+    evaluate,
+    yardsticks,
+)
+from rekindle.evaluation.mapping import Mapping, map_people
+from rekindle.evaluation.uniqueness import distinct_sets, top_places, uniqueness
+
+__all__ = [
+    "METRICS",
+    "Evaluation",
+    "Mapping",
+    "Metric",
+    "PerPerson",
+    "Spread",
+    "Yardsticks",
+    "deal_at_random",
+    "distinct_sets",
+    "evaluate",
+    "map_people",
+    "stay_if_possible",
+    "top_places",
+    "uniqueness",
+    "yardsticks",
+]

@@ -1,14 +1,20 @@
 """Reading and writing the nouns: dataset folder, csv, parquet, the paper's wide csv."""
 
 from rekindle.io.dataset import Dataset, read_dataset, write_dataset
+from rekindle.io.recovery import RecoveryFolder, StoredRecovery, read_recovery
 from rekindle.io.tables import read_counts, read_locations, write_counts, write_locations
+from rekindle.io.trajectories import write_trajectories
 
 __all__ = [
     "Dataset",
+    "RecoveryFolder",
+    "StoredRecovery",
     "read_counts",
     "read_dataset",
     "read_locations",
+    "read_recovery",
     "write_counts",
     "write_dataset",
     "write_locations",
+    "write_trajectories",
 ]

@@ -144,7 +144,7 @@ def read_dataset(path: str | Path) -> Dataset:
         problem = "this is a file, not a dataset folder." if folder.exists() else "this folder does not exist."
         raise InvalidFile(folder, problem)
     info = read_json(folder / "dataset.json")
-    calendar = _calendar(info.pop("calendar", None), folder / "dataset.json")
+    calendar = calendar_from_json(info.pop("calendar", None), folder / "dataset.json")
     people = info.pop("people", None)
     locations = read_locations(folder / "locations.parquet")
     counts = _read_counts(folder / "counts.parquet", locations, calendar)
@@ -161,7 +161,8 @@ def read_dataset(path: str | Path) -> Dataset:
         raise InvalidFile(folder / "truth.parquet", str(error)) from None
 
 
-def _calendar(entry: object, path: Path) -> Calendar:
+def calendar_from_json(entry: object, path: Path) -> Calendar:
+    """Read the calendar entry of a description."""
     if not isinstance(entry, dict) or not {"start", "step", "steps"} <= entry.keys():
         raise InvalidFile(path, f"'calendar' must hold start, step and steps; it is {entry!r:.200}.")
     if entry["steps"] is None:

@@ -1,0 +1,38 @@
+# `make demo` and `make test` set up everything they need, in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO ?= demo
+
+.PHONY: demo test lint bench docs clean
+
+$(VENV)/.user: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rekindle needs Python 3.11 or newer.")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.user
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/.user
+	$(BIN)/rekindle demo --out $(DEMO) --overwrite
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.speed
+
+docs: $(VENV)/.dev
+	@echo "docs/ holds plain Markdown"
+
+clean:
+	rm -rf $(VENV) demo benchmarks/out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,5 @@
+"""`python -m rekindle`."""
+
+from rekindle.cli import main
+
+main()

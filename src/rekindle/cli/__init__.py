@@ -1,0 +1,67 @@
+"""The command line: parse, call the library, show."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rekindle import __version__
+from rekindle.cli.attack import attack
+from rekindle.cli.demo import demo
+from rekindle.cli.evaluate import evaluate_command
+from rekindle.cli.shared import errors
+from rekindle.errors import RekindleError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="rekindle",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="""Audit a release of people counts before it goes out.
+
+    Counts of people per place and time look harmless. Rekindle tries to rebuild every person's path from them, and, where
+    you have the truth, says how much was recovered and who is exposed. Begin with: rekindle demo""",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"rekindle {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and leave.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(demo)
+app.command()(attack)
+app.command("evaluate")(evaluate_command)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; an error that is the input's fault becomes one message and exit code 2."""
+    try:
+        app(args=arguments)
+    except RekindleError as error:
+        errors.print(f"[bold red]Error:[/bold red] {_plain(str(error))}", highlight=False, soft_wrap=True)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        errors.print(f"[bold red]Error:[/bold red] {_plain(where + (error.strerror or str(error)))}", soft_wrap=True)
+    else:
+        return
+    sys.exit(2)
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", r"\[")

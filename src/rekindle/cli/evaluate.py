@@ -1,0 +1,100 @@
+"""`rekindle evaluate`: compare a recovery with the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from rekindle.cli.shared import console, showing_progress, table
+from rekindle.errors import InvalidData
+from rekindle.evaluation import METRICS, Evaluation, Yardsticks, evaluate, yardsticks
+from rekindle.io import read_dataset, read_recovery
+from rekindle.io.files import write_json
+from rekindle.model import Trajectories
+
+
+def evaluate_command(
+    recovery: Annotated[Path, typer.Argument(help="What `rekindle attack` wrote.")],
+    dataset: Annotated[Path, typer.Argument(help="The dataset folder, with its truth.")],
+    json: Annotated[
+        Path | None, typer.Option(help="Where to write the numbers. Default: evaluation.json in RECOVERY.")
+    ] = None,
+    mapping: Annotated[
+        str,
+        typer.Option(
+            help="How recovered people are matched with true ones: optimal (least total error) or greedy (Xu et al.)."
+        ),
+    ] = "optimal",
+    seeds: Annotated[
+        int,
+        typer.Option(min=0, help="Over how many seeds chance and the naive attack are measured; 0 leaves them out."),
+    ] = 5,
+) -> None:
+    """Say how much of the truth a recovery found, beside chance and a naive attack.
+
+    Prints a table and writes the same numbers as JSON. A recovery of a part of the release is compared with that part.
+    """
+    if mapping not in ("optimal", "greedy"):
+        raise InvalidData(f"--mapping is {mapping!r}; choose optimal or greedy.")
+    method: Literal["optimal", "greedy"] = "greedy" if mapping == "greedy" else "optimal"
+    found = read_recovery(recovery)
+    truth = read_dataset(dataset).truth
+    if truth is None:
+        raise InvalidData(f"{dataset} has no truth.parquet, so there is nothing to compare with.")
+    truth = same_steps(truth, found.trajectories)
+    with showing_progress("Matching people") as progress:
+        result = evaluate(found.trajectories, truth, mapping=method, progress=progress)
+        beside = yardsticks(truth, seeds=seeds, mapping=method) if seeds else None
+    show(found.attack, result, beside)
+    target = json or recovery / "evaluation.json"
+    write_json(target, to_json(found.attack, found.settings, result, beside))
+    console.print(f"The same numbers as JSON: [bold]{target}[/bold]")
+
+
+def same_steps(truth: Trajectories, recovered: Trajectories) -> Trajectories:
+    """The part of the truth that a recovery is about."""
+    if not recovered.steps:
+        raise InvalidData("The recovery has no finished day yet.")
+    offset, rest = divmod(recovered.calendar.start - truth.calendar.start, truth.calendar.step)
+    if rest or offset < 0 or offset + recovered.steps > truth.steps:
+        raise InvalidData(
+            f"The recovery begins at {recovered.calendar.start} and has {recovered.steps} steps; "
+            f"the truth begins at {truth.calendar.start} and has {truth.steps}."
+        )
+    return truth.part(slice(offset, offset + recovered.steps))
+
+
+def show(name: str, result: Evaluation, beside: Yardsticks | None) -> None:
+    """Print the tables."""
+    head = ["", name] + (["naive", "chance"] if beside else [])
+    rows = []
+    for metric in METRICS:
+        row = [f"{metric.name.replace('_', ' ')} ({metric.unit})", f"{metric.value(result):,.3f}"]
+        if beside:
+            row += [str(beside.naive[metric.name]), str(beside.chance[metric.name])]
+        rows.append(row)
+    console.print(table("How much was recovered", head, rows))
+    rows = [
+        [f"{k} places", f"{result.truth_uniqueness[k]:.3f}", f"{result.uniqueness[k]:.3f}"] for k in result.uniqueness
+    ]
+    console.print(table("People told apart by their most frequent places", ["", "truth", name], rows))
+    if result.mapping_gap:
+        console.print(f"The matching of people is proven to within {result.mapping_gap:.2%} of the least error.")
+
+
+def to_json(attack: str, settings: dict[str, Any], result: Evaluation, beside: Yardsticks | None) -> dict[str, Any]:
+    """The numbers of an evaluation in plain values."""
+    values: dict[str, Any] = {"attack": attack, "settings": settings, "result": result.to_json()}
+    people = result.per_person
+    values["per_person"] = {
+        "matched_truth": people.matched.tolist(),
+        "accuracy": people.accuracy.tolist(),
+        "mean_error_km": people.error_km.tolist(),
+        "levenshtein_accuracy": people.levenshtein_accuracy.tolist(),
+    }
+    if beside:
+        for name, spreads in (("chance", beside.chance), ("naive", beside.naive)):
+            values[name] = {metric: vars(spread) for metric, spread in spreads.items()}
+    return values

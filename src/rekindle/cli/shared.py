@@ -1,0 +1,100 @@
+"""What the commands share: reading what they are given, showing progress, printing tables."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from rekindle.attacks import ATTACKS, Attack
+from rekindle.errors import InvalidSetting
+from rekindle.io import Dataset, read_counts, read_dataset
+
+__all__ = ["console", "make_attack", "parse_time", "read_input", "showing_progress", "table"]
+
+console = Console()
+errors = Console(stderr=True)
+
+
+def read_input(path: Path, locations: Path | None = None, step: str | None = None, cell_km: float = 1.0) -> Dataset:
+    """Read a dataset folder, or a table of counts."""
+    if path.is_dir():
+        return read_dataset(path)
+    return Dataset(read_counts(path, locations, step=step, cell_km=cell_km))
+
+
+def parse_time(text: str | None, option: str) -> datetime | None:
+    """Read the value of --from or --to."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidSetting(
+            f"{option} is {text!r}; write a date such as 2014-05-03, or with a time 2014-05-03T00:00."
+        ) from None
+
+
+def make_attack(name: str, settings: dict[str, Any]) -> Attack:
+    """Build an attack by its name, or by package:Class for one's own."""
+    kind: Any
+    if name in ATTACKS:
+        kind = ATTACKS[name]
+    elif ":" in name:
+        module, _, attribute = name.partition(":")
+        sys.path.insert(0, os.getcwd())
+        try:
+            kind = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise InvalidSetting(f"The attack {name!r} cannot be loaded: {error}.") from None
+        finally:
+            sys.path.remove(os.getcwd())
+        if not (isinstance(kind, type) and issubclass(kind, Attack)):
+            raise InvalidSetting(f"{name!r} is not an attack: it must be a subclass of rekindle.Attack.")
+    else:
+        raise InvalidSetting(
+            f"There is no attack {name!r}; choose {', '.join(ATTACKS)}, or package:Class for your own."
+        )
+    try:
+        attack: Attack = kind(**settings)
+    except TypeError as error:
+        raise InvalidSetting(f"The attack {name!r} does not take these settings: {error}.") from None
+    return attack
+
+
+@contextmanager
+def showing_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show a bar with what is done and the time left; gives the callback that moves it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bars:
+        bar = bars.add_task(what, total=None)
+
+        def move(done: int, total: int | None) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        yield move
+
+
+def table(title: str, head: list[str], rows: list[list[str]]) -> Table:
+    """A table with the first column to the left and the others to the right."""
+    result = Table(title=title, title_justify="left", title_style="bold")
+    for number, name in enumerate(head):
+        result.add_column(name, justify="right" if number else "left")
+    for row in rows:
+        result.add_row(*row)
+    return result

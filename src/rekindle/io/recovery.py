@@ -1,0 +1,163 @@
+"""The recovery folder: one file a day, each written whole, so that another process can read along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rekindle.errors import InvalidData, InvalidFile, OutputExists
+from rekindle.io.dataset import calendar_from_json, read_trajectories, trajectories_table
+from rekindle.io.files import read_json, write_json
+from rekindle.io.tables import read_locations, write_locations, write_table
+from rekindle.model import Calendar, Locations, Trajectories
+
+__all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
+
+FORMAT = "rekindle recovery 1"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRecovery:
+    """What a recovery folder holds.
+
+    Attributes
+    ----------
+    trajectories
+        The whole days that are there.
+    attack, settings
+        The attack that produced them.
+    calendar
+        The calendar of the release; longer than that of the trajectories where days are still missing.
+    costs
+        For each day: ``step_costs``, ``link_cost`` and ``gap``.
+    """
+
+    trajectories: Trajectories
+    attack: str
+    settings: dict[str, Any]
+    calendar: Calendar
+    costs: list[dict[str, Any]]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every step of the release is there."""
+        return self.trajectories.steps == self.calendar.steps
+
+
+class RecoveryFolder:
+    """A recovery folder that is being written.
+
+    Parameters
+    ----------
+    path
+        The folder: new, empty, or one that an earlier run of the same attack left (`resume`).
+    attack, settings
+        What produces the recovery, by name and in plain values.
+    locations, calendar, people
+        What is being attacked.
+    resume
+        Go on with what is there. Without, a folder with anything in it is refused.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        attack: str,
+        settings: dict[str, Any],
+        locations: Locations,
+        calendar: Calendar,
+        people: int,
+        resume: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self._head = {
+            "format": FORMAT,
+            "attack": attack,
+            "settings": settings,
+            "people": people,
+            "calendar": calendar.to_json(),
+        }
+        self._days: list[dict[str, Any]] = []
+        self.stored: StoredRecovery | None = None
+        if self.path.exists() and not self.path.is_dir():
+            raise OutputExists(f"{self.path} is a file, not a folder; it was left as it is.")
+        if self.path.is_dir() and any(self.path.iterdir()):
+            if not resume:
+                raise OutputExists(
+                    f"{self.path} exists already; it was left as it is. Choose another folder, or resume what is there."
+                )
+            self.stored = read_recovery(self.path)
+            self._check_same(locations)
+            self._days = self.stored.costs
+        else:
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_locations(self.path / "locations.parquet", locations)
+            self._write_head()
+
+    def _check_same(self, locations: Locations) -> None:
+        there = read_json(self.path / "recovery.json")
+        for name, value in self._head.items():
+            if there.get(name) != value:
+                raise InvalidData(
+                    f"{self.path} cannot be resumed: there {name} is {there.get(name)!r:.200}, now it is {value!r:.200}."
+                )
+        if self.stored is None or self.stored.trajectories.locations != locations:
+            raise InvalidData(f"{self.path} cannot be resumed: it has other locations.")
+
+    def _write_head(self) -> None:
+        write_json(self.path / "recovery.json", self._head | {"days": self._days})
+
+    @property
+    def days(self) -> int:
+        """Days that are written."""
+        return len(self._days)
+
+    def add(self, day: Trajectories, *, step_costs: np.ndarray[Any, Any], link_cost: float, gap: float) -> None:
+        """Write one more day: first its file, then the list that says it is there."""
+        write_table(self.path / _day_file(self.days), trajectories_table(day), overwrite=True)
+        costs = [None if np.isnan(cost) else float(cost) for cost in step_costs]
+        self._days.append(
+            {"step_costs": costs, "link_cost": None if np.isnan(link_cost) else float(link_cost), "gap": float(gap)}
+        )
+        self._write_head()
+
+
+def _day_file(number: int) -> str:
+    return f"day-{number:04d}.parquet"
+
+
+def read_recovery(path: str | Path) -> StoredRecovery:
+    """Read a recovery folder: all whole days that are there, also while an attack is still writing."""
+    folder = Path(path)
+    if not folder.is_dir():
+        problem = "this is a file, not a recovery folder." if folder.exists() else "this folder does not exist."
+        raise InvalidFile(folder, problem)
+    head_path = folder / "recovery.json"
+    head = read_json(head_path)
+    if head.get("format") != FORMAT:
+        raise InvalidFile(head_path, f"its format is {head.get('format')!r}, not {FORMAT!r}.")
+    calendar = calendar_from_json(head.get("calendar"), head_path)
+    days, people = head.get("days"), head.get("people")
+    if not isinstance(days, list) or not isinstance(people, int) or people < 1:
+        raise InvalidFile(head_path, "'days' must be a list and 'people' a number of at least 1.")
+    locations = read_locations(folder / "locations.parquet")
+    steps = list(calendar.days())[: len(days)]
+    if len(steps) != len(days):
+        raise InvalidFile(head_path, f"it lists {len(days)} days, but its calendar has {len(steps)}.")
+    cells = [np.empty((people, 0), np.int32)]
+    for number, day in enumerate(steps):
+        file = folder / _day_file(number)
+        part = read_trajectories(file, locations, calendar.part(day))
+        if part.people_ids != tuple(map(str, range(people))):
+            raise InvalidFile(file, f"it must list the people 0 to {people - 1} in order.")
+        cells.append(part.cells.astype(np.int32))
+        entry = days[number]
+        if not isinstance(entry, dict) or len(entry.get("step_costs", ())) != day.stop - day.start:
+            raise InvalidFile(head_path, f"the costs of day {number} are missing.")
+    found = np.concatenate(cells, axis=1)
+    trajectories = Trajectories(found, locations, calendar.closed_at(found.shape[1]))
+    return StoredRecovery(trajectories, str(head.get("attack")), head.get("settings") or {}, calendar, days)
