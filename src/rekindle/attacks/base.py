@@ -9,6 +9,7 @@ import dataclasses
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -129,9 +130,9 @@ class Run(ABC):
         """How many days are finished."""
 
     @property
+    @abstractmethod
     def steps_done(self) -> int:
         """How many steps the finished days have."""
-        return self.calendar.day(self.days_done - 1).stop if self.days_done else 0
 
     @property
     def stopped(self) -> bool:
@@ -154,10 +155,8 @@ class Run(ABC):
             if self.stopped:
                 raise Stopped("This run was stopped. Save it and resume from the file to go on.")
             self._check(counts)
-            self._take(counts)
-        except Stopped:
-            if not self.stopped or not self.days_done:
-                raise
+            with suppress(Stopped):
+                self._take(counts)
         finally:
             self._feeding.release()
 

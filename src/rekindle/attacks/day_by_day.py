@@ -114,6 +114,11 @@ class DayByDayRun(Run):
         """How many days are finished."""
         return len(self._days)
 
+    @property
+    def steps_done(self) -> int:
+        """How many steps the finished days have."""
+        return sum(day.cells.shape[1] for day in list(self._days))
+
     def _take(self, counts: Counts) -> None:
         for day in counts.calendar.days():
             self._add(self._recover_day(counts.values[day]))
@@ -243,5 +248,5 @@ class Steps:
         run, places = self.run, self.places.astype(np.int32)
         situation = Situation(run.locations, run.calendar.time(self.begin + step), run.transitions)
         return step_with_costs(
-            previous, current, counts, lambda o, p: np.asarray(cost(places[o], places[p], situation))[:, places]
+            previous, current, counts, lambda o, p: cost(places[o], places[p], situation), self.places
         )

@@ -59,8 +59,8 @@ def read_run(path: str | Path) -> SavedRun:
     """Read a saved run."""
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
         head = json.loads(str(arrays.pop("head")))
         if head["format"] != FORMAT:
             raise InvalidFile(path, f"its format is {head['format']!r}, not {FORMAT!r}.")

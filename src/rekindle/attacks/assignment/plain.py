@@ -91,6 +91,7 @@ def step_with_costs(
     current: NDArray[np.int32],
     counts: NDArray[np.int64],
     cost: Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]],
+    columns: NDArray[np.int64],
 ) -> tuple[NDArray[np.int32], float]:
     """Move everyone by any cost of the two last places.
 
@@ -102,6 +103,8 @@ def step_with_costs(
         (places,) people in each place at the next step.
     cost
         Gives (rows, places) costs for the places of some rows.
+    columns
+        (places,) column of that matrix in which each place stands.
 
     Returns
     -------
@@ -114,7 +117,7 @@ def step_with_costs(
             f"The move cost gave a matrix of the shape {matrix.shape}; it must be {(len(first), len(counts))}, "
             "without NaN or minus infinity."
         )
-    flow, total = transport(matrix, np.bincount(groups), counts)
+    flow, total = transport(matrix[:, columns], np.bincount(groups), counts)
     return deal(groups, flow), total
 
 

@@ -1,0 +1,206 @@
+"""What every attack must fulfil. An attack that is added to `ATTACKS` is tested here."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.small import random_truth, truths
+
+import rekindle as rk
+from rekindle.attacks import ATTACKS
+
+every_attack = pytest.mark.parametrize("kind", ATTACKS.values(), ids=ATTACKS.keys())
+
+
+@pytest.fixture(scope="module")
+def counts():
+    truth = random_truth(np.random.default_rng(1), people=12, places=9, steps=70, step="2h", start="2024-03-01 04:00")
+    return truth.counts()
+
+
+def feed_in_batches(attack, counts, batches):
+    """Feed some days at a time."""
+    run = attack.start(counts.locations, counts.calendar, people=counts.people)
+    days = list(counts.calendar.days())
+    begin = 0
+    for size in batches:
+        part = days[begin : begin + size]
+        if part:
+            run.feed(counts.part(slice(part[0].start, part[-1].stop)))
+        begin += size
+    if begin < len(days):
+        run.feed(counts.part(slice(days[begin].start, counts.steps)))
+    return run
+
+
+@every_attack
+def test_meets_the_counts_exactly(kind, counts):
+    assert kind().recover(counts).trajectories.counts() == counts
+
+
+@every_attack
+def test_is_deterministic(kind, counts):
+    first, second = kind(seed=3).recover(counts), kind(seed=3).recover(counts)
+    assert np.array_equal(first.trajectories.cells, second.trajectories.cells)
+    assert np.array_equal(first.step_costs, second.step_costs, equal_nan=True)
+
+
+@every_attack
+def test_seeds_change_ties(kind, counts):
+    found = {kind(seed=seed).recover(counts).trajectories.cells.tobytes() for seed in range(4)}
+    assert len(found) > 1
+
+
+@every_attack
+def test_leaves_its_input_unchanged(kind, counts):
+    before = counts.values.copy()
+    kind().recover(counts)
+    assert np.array_equal(counts.values, before)
+
+
+@every_attack
+@settings(max_examples=25, deadline=None)
+@given(truth=truths(), batches=st.lists(st.integers(1, 4), max_size=6), seed=st.sampled_from([None, 7]))
+def test_any_batches_give_the_same(kind, truth, batches, seed):
+    attack = kind() if seed is None else kind(seed=seed)
+    whole = attack.recover(truth.counts())
+    online = feed_in_batches(attack, truth.counts(), batches).recovery()
+    assert np.array_equal(online.trajectories.cells, whole.trajectories.cells)
+    assert np.array_equal(online.step_costs, whole.step_costs, equal_nan=True)
+    assert np.array_equal(online.link_costs, whole.link_costs, equal_nan=True)
+
+
+@every_attack
+def test_calendar_without_end(kind, counts):
+    run = kind().start(counts.locations, rk.Calendar(counts.calendar.start, "2h"), people=counts.people)
+    for day in counts.days():
+        run.feed(day)
+    assert np.array_equal(run.trajectories().cells, kind().recover(counts).trajectories.cells)
+
+
+@every_attack
+def test_saved_and_resumed_equals_one_that_never_stopped(kind, counts, tmp_path):
+    days = list(counts.days())
+    run = kind(seed=2).start(counts.locations, counts.calendar, people=counts.people)
+    for day in days[:3]:
+        run.feed(day)
+    run.save(tmp_path / "run.npz")
+    resumed = rk.resume(tmp_path / "run.npz")
+    assert resumed.attack == kind(seed=2)
+    for day in days[3:]:
+        resumed.feed(day)
+    whole = kind(seed=2).recover(counts)
+    assert np.array_equal(resumed.trajectories().cells, whole.trajectories.cells)
+    assert np.array_equal(resumed.recovery().link_costs, whole.link_costs, equal_nan=True)
+
+
+@every_attack
+def test_reading_along_from_another_thread(kind):
+    truth = random_truth(np.random.default_rng(2), people=30, places=16, steps=12 * 12, step="2h")
+    counts = truth.counts()
+    run = kind().start(counts.locations, counts.calendar, people=counts.people)
+    assert run.trajectories().steps == 0
+    seen, done = [], threading.Event()
+
+    def watch():
+        while not done.is_set():
+            seen.append(run.trajectories())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    run.feed(counts)
+    done.set()
+    watcher.join()
+    final = run.trajectories().cells
+    assert final.shape == truth.cells.shape
+    for snapshot in seen:
+        assert snapshot.steps % 12 == 0
+        if not kind.revises:
+            assert np.array_equal(snapshot.cells, final[:, : snapshot.steps])
+
+
+@every_attack
+def test_stop_from_another_thread_keeps_whole_days(kind):
+    truth = random_truth(np.random.default_rng(3), people=30, places=16, steps=12 * 20, step="2h")
+    counts = truth.counts()
+    run = kind().start(
+        counts.locations, counts.calendar, people=counts.people, progress=lambda done, total: done == 3 and run.stop()
+    )
+    run.feed(counts)
+    assert run.stopped
+    kept = run.trajectories()
+    assert kept.steps == (counts.steps if kind.revises else 36)
+    assert kept.counts() == counts.part(slice(0, kept.steps))
+    with pytest.raises(rk.Stopped, match="resume"):
+        run.feed(counts)
+
+
+@every_attack
+def test_ctrl_c_keeps_whole_days_and_the_rest_can_be_fed_again(kind, counts):
+    if kind.revises:
+        pytest.skip("computes when asked, not when fed")
+
+    def interrupt(done, total):
+        if done == 2 and not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+
+    interrupted = []
+    run = kind().start(counts.locations, counts.calendar, people=counts.people, progress=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run.feed(counts)
+    assert run.days_done == 2
+    run.feed(counts.part(slice(run.steps_done, counts.steps)))
+    assert np.array_equal(run.trajectories().cells, kind().recover(counts).trajectories.cells)
+
+
+@every_attack
+def test_progress_is_told_every_day(kind, counts):
+    told = []
+    kind().recover(counts, progress=lambda done, total: told.append((done, total)))
+    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+
+
+@every_attack
+def test_feed_refuses_what_does_not_come_next(kind, counts):
+    days = list(counts.days())
+    run = kind().start(counts.locations, counts.calendar, people=counts.people)
+    with pytest.raises(rk.InvalidData, match="next step of this run is 2024-03-01 04:00:00"):
+        run.feed(days[1])
+    run.feed(days[0])
+    with pytest.raises(rk.InvalidData, match="next step"):
+        run.feed(days[0])
+    fewer = rk.Counts(days[1].values * 2, counts.locations, days[1].calendar)
+    with pytest.raises(rk.InvalidData, match="24 people, the run 12"):
+        run.feed(fewer)
+    elsewhere = rk.Counts(days[1].values, rk.Locations(counts.locations.xy_km + 1), days[1].calendar)
+    with pytest.raises(rk.InvalidData, match="other locations"):
+        run.feed(elsewhere)
+
+
+@every_attack
+def test_nothing_follows_a_short_day(kind, counts):
+    calendar = rk.Calendar(counts.calendar.start, "2h")
+    run = kind().start(counts.locations, calendar, people=counts.people)
+    run.feed(counts.part(slice(0, 12)))  # the first day has 10 steps
+    with pytest.raises(rk.InvalidData, match="not whole"):
+        run.feed(counts.part(slice(10, 22)))
+
+
+@every_attack
+def test_the_run_ends_where_its_calendar_ends(kind, counts):
+    run = kind().start(counts.locations, counts.calendar.closed_at(22), people=counts.people)
+    run.feed(counts.part(slice(0, 22)))
+    with pytest.raises(rk.InvalidData, match="too many"):
+        run.feed(counts.part(slice(22, 34)))
+
+
+@every_attack
+def test_knows_nothing_but_places(kind, counts):
+    """Names and the true position on earth do not matter: only counts, distances and times do."""
+    other = rk.Locations(counts.locations.xy_km, [f"place {i}" for i in range(len(counts.locations))])
+    renamed = rk.Counts(counts.values, other, counts.calendar)
+    assert np.array_equal(kind().recover(renamed).trajectories.cells, kind().recover(counts).trajectories.cells)

@@ -1,0 +1,60 @@
+"""Every step and link of both attacks costs what the paper's equations say, and no assignment costs less."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.reference import oracle
+from tests.small import random_truth, truths
+
+import rekindle as rk
+
+ATTACKS = {
+    "baseline": (rk.Baseline, oracle.baseline_cost, 1),
+    "enhanced": (rk.Enhanced, oracle.enhanced_cost, 3),
+}
+
+
+def assert_follows_the_equations(name, counts, **settings):
+    attack, cost, lookback = ATTACKS[name]
+    found = attack(**settings).recover(counts)
+    lookback = settings.get("lookback_days", lookback)
+    least, taken, link_least, link_taken = oracle.follow(found.trajectories.cells, counts, cost, lookback)
+    np.testing.assert_allclose(found.step_costs, least, atol=1e-9)
+    np.testing.assert_allclose(taken, least, atol=1e-9)
+    np.testing.assert_allclose(found.link_costs, link_least, atol=1e-9)
+    np.testing.assert_allclose(link_taken, link_least, atol=1e-9)
+    assert found.trajectories.counts() == counts
+    assert found.gap == 0
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@settings(max_examples=150, deadline=None)
+@given(truth=truths(), seed=st.none() | st.integers(0, 9))
+def test_costs_are_those_of_the_paper(name, truth, seed):
+    assert_follows_the_equations(name, truth.counts(), seed=seed)
+
+
+@pytest.mark.parametrize("lookback", [1, 2, 5])
+def test_lookback(lookback):
+    truth = random_truth(np.random.default_rng(lookback), people=8, places=6, steps=40, step="4h")
+    assert_follows_the_equations("enhanced", truth.counts(), lookback_days=lookback)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_more_people_and_places(name):
+    truth = random_truth(np.random.default_rng(5), people=40, places=25, steps=30, step="2h", stay=0.7)
+    assert_follows_the_equations(name, truth.counts())
+
+
+def test_gain_of_days_of_equal_length_is_the_papers():
+    a, b = np.array([[0, 0, 1, 2]]), np.array([[0, 1, 1, 3]])
+    both = oracle.entropy([0, 0, 1, 2, 0, 1, 1, 3])
+    expected = both - (oracle.entropy([0, 0, 1, 2]) + oracle.entropy([0, 1, 1, 3])) / 2
+    assert rk.InformationGain()(a, b, 4)[0, 0] == pytest.approx(expected)
+
+
+def test_gain_is_0_for_days_alike_and_1_for_days_apart():
+    gain = rk.InformationGain()
+    assert gain(np.array([[0, 1, 1]]), np.array([[1, 0, 1]]), 4)[0, 0] == pytest.approx(0, abs=1e-15)
+    assert gain(np.array([[0, 1, 1]]), np.array([[2, 3, 3]]), 4)[0, 0] == pytest.approx(1)

@@ -1,0 +1,40 @@
+"""Small random datasets that the tests share."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import rekindle as rk
+
+STEPS = ("1h", "2h", "3h", "4h", "6h", "8h", "12h", "24h", "40min", "90min")
+STARTS = ("2024-03-01 00:00", "2024-03-01 01:10", "2024-03-01 03:20", "2024-03-01 05:59", "2024-03-01 06:00")
+
+
+def random_truth(rng, *, people, places, steps, step="2h", start=STARTS[0], lattice=True, stay=0.6):
+    """People who mostly stay, on a lattice (many ties) or anywhere (towers)."""
+    if lattice:
+        side = int(np.ceil(np.sqrt(places)))
+        xy = np.array([(i % side, i // side) for i in range(places)], float) + 0.5
+    else:
+        xy = rng.uniform(0, 10, (places, 2)).round(3)
+    cells = np.empty((people, steps), int)
+    cells[:, 0] = rng.integers(0, places, people)
+    for t in range(1, steps):
+        move = rng.random(people) > stay
+        cells[:, t] = np.where(move, rng.integers(0, places, people), cells[:, t - 1])
+    return rk.Trajectories(cells, rk.Locations(xy), rk.Calendar(start, step, steps))
+
+
+@st.composite
+def truths(draw, max_people=7, max_places=7, max_steps=40):
+    """Small datasets with partial first and last days, one person, one place, everyone in one place."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return random_truth(
+        rng,
+        people=draw(st.integers(1, max_people)),
+        places=draw(st.integers(1, max_places)),
+        steps=draw(st.integers(1, max_steps)),
+        step=draw(st.sampled_from(STEPS)),
+        start=draw(st.sampled_from(STARTS)),
+        lattice=draw(st.booleans()),
+        stay=draw(st.sampled_from((0.0, 0.5, 0.9, 1.0))),
+    )
