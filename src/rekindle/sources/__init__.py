@@ -1,1 +1,1 @@
-"""See the module names."""
+"""Where raw points come from: one module a dataset; each yields the points table."""
