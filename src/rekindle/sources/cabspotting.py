@@ -1,0 +1,96 @@
+"""Cabspotting: some 500 taxis in San Francisco over a month (Exploratorium and EPFL, 2008)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import narwhals as nw
+import polars as pl
+
+from rekindle.errors import InvalidFile
+from rekindle.sources.points import Points, Progress, collect, range_problem, sift
+
+__all__ = ["read_cabspotting"]
+
+_COLUMNS = ("lat", "lng", "occupied", "time")
+
+
+def read_cabspotting(
+    source: str | Path,
+    *,
+    timezone: str = "America/Los_Angeles",
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> Points:
+    """Read the files ``new_<cab>.txt``, whose lines are latitude, longitude, occupied, Unix time, the latest first.
+
+    Parameters
+    ----------
+    source
+        The folder, or one above it.
+    timezone
+        The zone whose local time counts.
+    skip_bad
+        Go on without broken lines and files, and count them by kind.
+    progress
+        Called after each cab.
+    """
+    files = sorted(Path(source).rglob("new_*.txt"), key=lambda file: file.name)
+    if not files:
+        raise InvalidFile(source, "there is no file new_<cab>.txt in it; is this the folder of Cabspotting?")
+    skipped: dict[str, int] = {}
+    tables = []
+    for done, file in enumerate(files, start=1):
+        table = _read_cab(file, skipped, skip_bad=skip_bad)
+        if table is not None:
+            tables.append(table)
+        if progress is not None:
+            progress(done, len(files))
+    if not tables:
+        raise InvalidFile(source, "no file holds a good point.")
+    info = {
+        "source": "Cabspotting (epfl/mobility), Piorkowski, Sarafijanovic-Djukic and Grossglauser 2009",
+        "licence": "see its README; publications cite the above",
+        "skipped": dict(sorted(skipped.items())),
+    }
+    return Points(nw.from_native(pl.concat(tables).lazy()), timezone, info)
+
+
+def _read_cab(file: Path, skipped: dict[str, int], *, skip_bad: bool) -> pl.DataFrame | None:
+    content = file.read_bytes()
+    if not content.strip():
+        if not skip_bad:
+            raise InvalidFile(file, "file without points. Use --skip-bad (skip_bad=True) to go on without it.")
+        skipped["file without points"] = skipped.get("file without points", 0) + 1
+        return None
+    raw = pl.read_csv(
+        content,
+        separator=" ",
+        has_header=False,
+        schema=dict.fromkeys(_COLUMNS, pl.String),
+        quote_char=None,
+        truncate_ragged_lines=True,
+        encoding="utf8-lossy",
+        row_index_name="line",
+        row_index_offset=1,
+    )
+    table = raw.lazy().select(
+        person=pl.lit(file.stem.removeprefix("new_")),
+        time=pl.col("time").cast(pl.Int64, strict=False),
+        lat=pl.col("lat").cast(pl.Float64, strict=False),
+        lng=pl.col("lng").cast(pl.Float64, strict=False),
+        line=pl.col("line").cast(pl.Int64),
+        file=pl.lit(str(file)),
+    )
+    broken = (
+        pl.when(pl.any_horizontal(pl.col("time", "lat", "lng").is_null()))
+        .then(pl.lit("broken line"))
+        .when(pl.col("time") > pl.col("time").shift(1))
+        .then(pl.lit("time out of order"))
+    )
+    frame = nw.from_native(table.with_columns(broken=broken).collect().lazy())
+    frame = frame.with_columns(problem=nw.coalesce(nw.col("broken"), range_problem())).drop("broken")
+    good, found = sift(frame, skip_bad=skip_bad)
+    for kind, count in found.items():
+        skipped[kind] = skipped.get(kind, 0) + count
+    return collect(good)
