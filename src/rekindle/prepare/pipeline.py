@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -14,14 +14,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
+from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExists
 from rekindle.io import write_dataset
 from rekindle.io.files import new_folder
-from rekindle.model import Calendar, Locations, Trajectories
+from rekindle.model import Calendar, Trajectories
 from rekindle.model.calendar import DAY, format_step, parse_step
 from rekindle.prepare import select
 from rekindle.prepare.fill import Fill, check_fill, fill_steps
-from rekindle.prepare.places import Grid, Places
+from rekindle.prepare.places import Grid, Places, Towers
+from rekindle.report.grid import plot_grid
 from rekindle.sources.points import Engine, Points, collect
 
 __all__ = ["Area", "Prepared", "check_output", "prepare_geolife", "prepare_points", "prepare_porto"]
@@ -79,9 +80,7 @@ class Prepared:
         with new_folder(path, overwrite=overwrite) as folder:
             write_dataset(folder, counts=self.truth.counts(), truth=self.truth, info=dict(self.info))
             if plot:
-                from rekindle.report.grid import plot_grid
-
-                plot_grid(folder / "grid.png", self.truth.locations, self.positions, cell_km=self.info.get("cell_km"))
+                plot_grid(folder / "grid.png", self.truth.locations, self.positions)
 
 
 def check_output(path: str | Path, *, overwrite: bool) -> None:
@@ -92,8 +91,6 @@ def check_output(path: str | Path, *, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InvalidFile(folder, "this is a file, where a dataset's folder should go; it was left as it is.")
     if folder.is_dir() and any(folder.iterdir()) and not overwrite:
-        from rekindle.errors import OutputExists
-
         raise OutputExists(f"{folder} exists already; it was left as it is. Use --overwrite to replace it.")
 
 
@@ -418,12 +415,11 @@ def _assemble(
     kept = coverage.filter(pl.col("share") >= min_coverage)["person"]
     records = records.filter(pl.col("person").is_in(kept.to_list()))
     if not records.height:
-        best = coverage["share"].max()
+        if not coverage.height:
+            raise InvalidData("Nobody is left after selection: no record lies in the time window (--start, --days).")
         raise InvalidData(
-            "Nobody is left after selection: there is no record in the time window; see --start and --days."
-            if best is None
-            else f"Nobody is left after selection: the best observed person has records in {best:.1%} of the steps, "
-            f"but --min-coverage asks for {min_coverage:.1%}."
+            "Nobody is left after selection: the best observed person has records in "
+            f"{coverage['share'].to_numpy().max():.1%} of the steps; --min-coverage asks for {min_coverage:.1%}."
         )
     people = records["person"].unique(maintain_order=True).to_list()
     ends = np.flatnonzero(np.diff(records["person"].rle_id().to_numpy(), append=np.iinfo(np.int64).max)) + 1
@@ -469,9 +465,11 @@ def _from_names(
     places: Places,
 ) -> Trajectories:
     """Trajectories of points that name their tower."""
-    towers = getattr(places, "locations", None)
-    if not isinstance(towers, Locations):
-        raise InvalidSetting("These points name a location; give the list of towers, which says where it is.")
+    if not isinstance(places, Towers):
+        raise InvalidSetting(
+            "These points name a location; give the list of towers (--towers), which says where it is."
+        )
+    towers = places.locations
     if fill == "linear":
         raise InvalidSetting("The fill is 'linear', but there is no line between two names; use 'last' or 'nearest'.")
     own = towers.indices(names.to_list())

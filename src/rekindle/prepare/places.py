@@ -92,14 +92,10 @@ class Towers:
     Parameters
     ----------
     locations
-        The towers, with `lat_lng`.
+        The towers; with `lat_lng`, unless the points name their tower.
     """
 
     locations: Locations
-
-    def __post_init__(self) -> None:
-        if self.locations.lat_lng is None:
-            raise InvalidData("The towers have no lat and lng; positions cannot be put to the nearest of them.")
 
     def locate(
         self, lat_lng: NDArray[np.float64], extent: NDArray[np.float64]
@@ -107,7 +103,9 @@ class Towers:
         """See `Places`: all towers are kept, also those that nobody is near to."""
         from scipy.spatial import cKDTree
 
-        towers = np.asarray(self.locations.lat_lng)
+        towers = self.locations.lat_lng
+        if towers is None:
+            raise InvalidData("The towers have no lat and lng; positions cannot be put to the nearest of them.")
         origin = (float(towers[:, 0].mean()), float(towers[:, 1].mean()))
         tree = cKDTree(project_to_plane(towers[:, 0], towers[:, 1], origin))
         _, nearest = tree.query(project_to_plane(lat_lng[..., 0], lat_lng[..., 1], origin))
@@ -135,7 +133,7 @@ class H3Cells:
     ) -> tuple[Locations, NDArray[np.int32]]:
         """See `Places`: only cells that somebody visits become locations."""
         try:
-            import h3
+            import h3  # type: ignore[import-untyped]
         except ImportError:
             raise InvalidSetting(
                 "H3 cells need the package h3; install it with: pip install 'rekindle[h3]'."

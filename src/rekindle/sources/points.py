@@ -12,6 +12,7 @@ import narwhals as nw
 import polars as pl
 
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
+from rekindle.model import Locations
 
 __all__ = ["Engine", "Points", "Progress", "collect", "month_of", "points_from_frame", "read_points", "sift"]
 
@@ -152,6 +153,7 @@ def points_from_frame(
     lat: str | None = None,
     lng: str | None = None,
     location: str | None = None,
+    towers: Locations | None = None,
     timezone: str | None = None,
     utc: bool = False,
     time_unit: str = "s",
@@ -169,8 +171,8 @@ def points_from_frame(
         One row a point.
     person, time, lat, lng
         Column names; those of scikit-mobility, trackintel and movingpandas are recognised by themselves.
-    location
-        The column that names a tower or cell, for call records without coordinates.
+    location, towers
+        The column that names a tower or cell, for call records without coordinates; and the towers there are.
     timezone
         The zone whose local time counts, such as ``"Europe/Lisbon"``, where the times are UTC or carry an offset.
     utc
@@ -190,7 +192,14 @@ def points_from_frame(
     lazy = _on_an_engine(table)
     raw = lazy.with_columns(file=nw.lit(None, dtype=nw.String), line=nw.lit(None, dtype=nw.Int64))
     return _points(
-        raw, "a table", timezone=timezone, utc=utc, time_unit=time_unit, mixed_zones=mixed_zones, skip_bad=skip_bad
+        raw,
+        "a table",
+        towers=towers,
+        timezone=timezone,
+        utc=utc,
+        time_unit=time_unit,
+        mixed_zones=mixed_zones,
+        skip_bad=skip_bad,
     )
 
 
@@ -211,6 +220,7 @@ def read_points(
     lat: str | None = None,
     lng: str | None = None,
     location: str | None = None,
+    towers: Locations | None = None,
     timezone: str | None = None,
     utc: bool = False,
     time_unit: str = "s",
@@ -230,13 +240,14 @@ def read_points(
         rows, and never refuses it.)
     engine
         Who reads the files: ``"polars"``, or ``"spark"``, which must see the same paths.
-    person, time, lat, lng, location, timezone, utc, time_unit, mixed_zones, skip_bad
+    person, time, lat, lng, location, towers, timezone, utc, time_unit, mixed_zones, skip_bad
         As in `points_from_frame`.
     """
     files = _files(source)
     roles = {"person": person, "time": time, "lat": lat, "lng": lng, "location": location}
     unit = "row" if files[0].suffix == ".parquet" else "line"
     settings: dict[str, Any] = {
+        "towers": towers,
         "timezone": timezone,
         "utc": utc,
         "time_unit": time_unit,
@@ -347,6 +358,7 @@ def _points(
     raw: nw.LazyFrame[Any],
     source: str,
     *,
+    towers: Locations | None,
     timezone: str | None,
     utc: bool,
     time_unit: str,
@@ -371,7 +383,10 @@ def _points(
     frame = frame.with_columns(nw.col("person").cast(nw.String))
     if "location" in schema:
         frame = frame.with_columns(nw.col("location").cast(nw.String))
-        where = nw.when(nw.col("location").is_null()).then(nw.lit("location missing"))
+        where: nw.Expr = nw.when(nw.col("location").is_null()).then(nw.lit("location missing"))
+        if towers is not None:
+            unknown = ~nw.col("location").is_in(towers.ids)
+            where = nw.coalesce(where, nw.when(unknown).then(nw.lit("location that is not among the towers")))
     else:
         frame = frame.with_columns(*(_number(name, schema[name]) for name in ("lat", "lng")))
         where = range_problem()

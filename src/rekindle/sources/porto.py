@@ -72,19 +72,25 @@ def read_porto(
         file=pl.lit(str(file)),
         line=pl.col("trajectory").cast(pl.Int64) + 2,
     )
-    trips, skipped = sift(nw.from_native(rows.drop("polyline", "has_missing")), skip_bad=skip_bad)
+    _, skipped = sift(nw.from_native(rows.drop("polyline", "has_missing")), skip_bad=skip_bad)
     good = rows.filter(pl.col("problem").is_null())
     empty = pl.col("polyline").str.contains(r"^\s*\[\s*\]\s*$")
     kept = good.filter(~empty if keep_missing else ~empty & ~pl.col("has_missing"))
     first = kept.group_by("person", "time").agg(pl.col("trajectory").min())
-    numbers = pl.concat(
-        [
-            good.select(trips=pl.len(), missing=pl.col("has_missing").sum(), empty=(empty & ~pl.col("has_missing")).sum()),
-            kept.select(kept=pl.len()),
-            first.select(different=pl.len()),
-        ],
-        how="horizontal",
-    ).collect(engine="streaming").row(0, named=True)
+    numbers = (
+        pl.concat(
+            [
+                good.select(
+                    trips=pl.len(), missing=pl.col("has_missing").sum(), empty=(empty & ~pl.col("has_missing")).sum()
+                ),
+                kept.select(kept=pl.len()),
+                first.select(different=pl.len()),
+            ],
+            how="horizontal",
+        )
+        .collect(engine="streaming")
+        .row(0, named=True)
+    )
     points = (
         kept.join(first, on=["person", "time", "trajectory"], how="semi")
         .with_columns(pair=pl.col("polyline").str.json_decode(pl.List(pl.List(pl.Float64))))

@@ -1,0 +1,403 @@
+"""`rekindle prepare`: from raw points to a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from rekindle.cli.shared import console, parse_time, showing_progress, table
+from rekindle.errors import InvalidSetting
+from rekindle.io import read_locations
+from rekindle.prepare import (
+    BEIJING,
+    Area,
+    Grid,
+    H3Cells,
+    Places,
+    Prepared,
+    Towers,
+    prepare_geolife,
+    prepare_points,
+    prepare_porto,
+)
+from rekindle.prepare.pipeline import check_output
+from rekindle.sources import Points, read_cabspotting, read_geolife, read_points, read_porto
+from rekindle.sources.points import Engine
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="prepare",
+    no_args_is_help=True,
+    help="""Turn raw points into a dataset: who was where at every step, and how many people that makes in each place.
+
+    OUT becomes a folder with counts, locations, the truth, dataset.json, and grid.png, a plot of the places over the
+    points. Attack it with: rekindle attack OUT --out RECOVERY""",
+)
+
+Source = Annotated[str, typer.Argument(metavar="SRC", help="What to read.", show_default=False)]
+Out = Annotated[Path, typer.Argument(metavar="OUT", help="The dataset's folder.", show_default=False)]
+Step = Annotated[str, typer.Option(help="Interval between steps, e.g. 10min; it must divide 24 hours.")]
+Start = Annotated[
+    str | None,
+    typer.Option(help="Use records from this local time on, e.g. 2014-05-01 or 2014-05-01T04:00."),
+]
+Days = Annotated[int | None, typer.Option(min=1, help="Use so many days from --start on.")]
+FillBy = Annotated[
+    str,
+    typer.Option(
+        help="Position in steps without a record: last (the last known, as in the paper's text), nearest (the record "
+        "nearer in time, as in the published notebooks), linear (on the line between two records)."
+    ),
+]
+CellKm = Annotated[float, typer.Option(help="Side of a square cell in km.")]
+Box = Annotated[
+    str,
+    typer.Option(
+        metavar="LOW,HIGH",
+        help="Percentiles of latitude and longitude at which the grid ends; positions outside are moved onto its edge.",
+    ),
+]
+TowersFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--towers",
+        help="Use these towers instead of cells: a csv or parquet file with location, lat, lng. A position belongs to "
+        "the nearest tower.",
+    ),
+]
+H3 = Annotated[
+    int | None,
+    typer.Option("--h3", min=0, max=15, help="Use H3 cells of this resolution instead (needs rekindle[h3])."),
+]
+MinCoverage = Annotated[
+    float,
+    typer.Option(
+        help="Leave out people of whom a smaller share of the steps was observed (at least one raw point within the "
+        "step), from 0 to 1."
+    ),
+]
+Timezone = Annotated[
+    str,
+    typer.Option(
+        help="Zone of the local time. Its offset at the start is kept through a clock change: every day has 24 hours."
+    ),
+]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="polars (this machine, streaming), or spark (needs rekindle[spark]).")
+]
+SkipBad = Annotated[
+    bool,
+    typer.Option("--skip-bad", help="Go on without bad files and rows; dataset.json says how many, by kind."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is at OUT.")]
+
+
+@app.command()
+def geolife(
+    source: Source,
+    out: Out,
+    step: Step = "2min",
+    months: Annotated[int, typer.Option(min=1, help="Keep each person's so many most active months.")] = 2,
+    area: Annotated[
+        str,
+        typer.Option(
+            metavar="LAT,LNG,DEGREES", help="Circle outside of which points are dropped: centre and radius."
+        ),
+    ] = f"{BEIJING.lat},{BEIJING.lng},{BEIJING.radius_degrees}",
+    min_trajectories: Annotated[int, typer.Option(min=1, help="Drop people with fewer trajectories.")] = 2,
+    close_gaps_over: Annotated[
+        str,
+        typer.Option(help="Move a trajectory closer to the one before, by whole days, where the gap is longer."),
+    ] = "24h",
+    merge_within: Annotated[
+        str, typer.Option(help="Merge consecutive trajectories at most so far apart in time...")
+    ] = "36h",
+    merge_km: Annotated[float, typer.Option(min=0, help="... and at most so many km apart.")] = 7.0,
+    merging: Annotated[
+        str,
+        typer.Option(
+            help="published: move and merge exactly as the published notebook. consistent: move each trajectory along "
+            "with those before it, and let none jump further than --merge-km."
+        ),
+    ] = "published",
+    min_days: Annotated[
+        float, typer.Option(min=0, help="Drop people whose longest merged trajectory is shorter.")
+    ] = 7.0,
+    align: Annotated[
+        str,
+        typer.Option(
+            help="first-record: each person's first record becomes the common start; the clock is lost, and 'night' "
+            "with it. day: move people by whole days only, and keep the clock."
+        ),
+    ] = "first-record",
+    box_over: Annotated[
+        str,
+        typer.Option(help="Positions that --box looks at: whole trajectories (as published), or after the cut."),
+    ] = "whole",
+    start: Start = None,
+    days: Days = None,
+    fill: FillBy = "last",
+    cell_km: CellKm = 1.0,
+    box: Box = "1,99.5",
+    towers: TowersFile = None,
+    h3: H3 = None,
+    min_coverage: MinCoverage = 0.0,
+    timezone: Timezone = "Asia/Shanghai",
+    engine: EngineName = "polars",
+    skip_bad: SkipBad = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """GeoLife: SRC is its folder, or the original zip, which is read without unpacking.
+
+    The paper's section "Dataset 1": people of different years become one city that lives at the same time.
+    """
+    circle = Area(*_numbers(area, 3, "--area"))
+    places = _places(cell_km, box, towers, h3)
+    settings: dict[str, Any] = {"merging": merging, "align": align, "box_over": box_over, "fill": fill}
+    _run(
+        out,
+        lambda progress: read_geolife(source, timezone=timezone, skip_bad=skip_bad, progress=progress),
+        lambda points: prepare_geolife(
+            points,
+            step=step,
+            start=parse_time(start, "--start"),
+            days=days,
+            area=circle,
+            min_trajectories=min_trajectories,
+            months=months,
+            close_gaps_over=close_gaps_over,
+            merge_within=merge_within,
+            merge_km=merge_km,
+            min_days=min_days,
+            places=places,
+            min_coverage=min_coverage,
+            engine=cast(Engine, engine),
+            **settings,
+        ),
+        overwrite=overwrite,
+    )
+
+
+@app.command()
+def porto(
+    source: Source,
+    out: Out,
+    step: Step = "10min",
+    days: Annotated[int, typer.Option(min=1, help="Length of the period; a closing midnight is added to it.")] = 30,
+    start: Annotated[
+        str | None,
+        typer.Option(help="Local midnight that the period begins with. [default: that of the densest period]"),
+    ] = None,
+    all_taxis: Annotated[
+        bool, typer.Option("--all-taxis", help="Keep also taxis with no more trips in the period than average.")
+    ] = False,
+    keep_missing: Annotated[
+        bool, typer.Option("--keep-missing", help="Keep also trips that are marked as having missing points.")
+    ] = False,
+    fill: FillBy = "last",
+    cell_km: CellKm = 2.0,
+    box: Box = "1,99.5",
+    towers: TowersFile = None,
+    h3: H3 = None,
+    min_coverage: MinCoverage = 0.0,
+    timezone: Timezone = "Europe/Lisbon",
+    engine: EngineName = "polars",
+    skip_bad: SkipBad = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Porto Taxi: SRC is the original train.csv, also gzipped. The paper's section "Dataset 2"."""
+    places = _places(cell_km, box, towers, h3)
+    _run(
+        out,
+        lambda _: read_porto(source, timezone=timezone, keep_missing=keep_missing, skip_bad=skip_bad),
+        lambda points: prepare_porto(
+            points,
+            step=step,
+            days=days,
+            start=parse_time(start, "--start"),
+            busy_only=not all_taxis,
+            fill=cast(Any, fill),
+            places=places,
+            min_coverage=min_coverage,
+            engine=cast(Engine, engine),
+        ),
+        overwrite=overwrite,
+    )
+
+
+@app.command()
+def cabspotting(
+    source: Source,
+    out: Out,
+    step: Step = "10min",
+    start: Start = "2008-05-18",
+    days: Days = 10,
+    fill: FillBy = "last",
+    cell_km: CellKm = 2.0,
+    box: Box = "1,99.5",
+    towers: TowersFile = None,
+    h3: H3 = None,
+    min_coverage: MinCoverage = 0.7,
+    timezone: Timezone = "America/Los_Angeles",
+    engine: EngineName = "polars",
+    skip_bad: SkipBad = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Cabspotting: SRC is the folder with the files new_<cab>.txt of San Francisco's taxis."""
+    places = _places(cell_km, box, towers, h3)
+    _run(
+        out,
+        lambda progress: read_cabspotting(source, timezone=timezone, skip_bad=skip_bad, progress=progress),
+        lambda points: prepare_points(
+            points,
+            step=step,
+            start=parse_time(start, "--start"),
+            days=days,
+            fill=cast(Any, fill),
+            places=places,
+            min_coverage=min_coverage,
+            engine=cast(Engine, engine),
+        ),
+        overwrite=overwrite,
+    )
+
+
+@app.command()
+def points(
+    source: Source,
+    out: Out,
+    person: Annotated[str | None, typer.Option(help="Column that names the person.")] = None,
+    time: Annotated[
+        str | None, typer.Option(help="Column of times: ISO text, timestamps, or numbers since 1970 UTC.")
+    ] = None,
+    lat: Annotated[str | None, typer.Option(help="Column of latitudes in degrees.")] = None,
+    lng: Annotated[str | None, typer.Option(help="Column of longitudes in degrees.")] = None,
+    location: Annotated[
+        str | None,
+        typer.Option(help="Column that names a cell or tower, for call records without coordinates; see --towers."),
+    ] = None,
+    step: Step = "10min",
+    start: Start = None,
+    days: Days = None,
+    fill: FillBy = "last",
+    cell_km: CellKm = 1.0,
+    box: Box = "1,99.5",
+    towers: TowersFile = None,
+    h3: H3 = None,
+    min_coverage: MinCoverage = 0.0,
+    timezone: Annotated[
+        str | None,
+        typer.Option(
+            help="Zone of the local time, where the times are UTC or carry an offset; its offset at the start is kept "
+            "through a clock change."
+        ),
+    ] = None,
+    utc: Annotated[
+        bool, typer.Option("--utc", help="Times without a zone are UTC; otherwise they are local clock times.")
+    ] = False,
+    time_unit: Annotated[str, typer.Option(help="What numbers in the time column count: s, ms or us.")] = "s",
+    mixed_zones: Annotated[
+        bool, typer.Option("--mixed-zones", help="Convert each time by its own offset, where the offsets differ.")
+    ] = False,
+    unsorted: Annotated[
+        bool, typer.Option("--unsorted", help="Accept rows of one person that go back in time line by line.")
+    ] = False,
+    engine: EngineName = "polars",
+    skip_bad: SkipBad = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Any points: SRC is a CSV or Parquet file, a folder of them, or a glob in quotes.
+
+    Columns named as in scikit-mobility, trackintel and movingpandas are recognised; name others with the options.
+    """
+    places = _places(cell_km, box, towers, h3)
+    if location is not None and not isinstance(places, Towers):
+        raise InvalidSetting("--location names towers; give the file that says where they are with --towers FILE.")
+    _run(
+        out,
+        lambda _: read_points(
+            source,
+            person=person,
+            time=time,
+            lat=lat,
+            lng=lng,
+            location=location,
+            towers=places.locations if isinstance(places, Towers) else None,
+            timezone=timezone,
+            utc=utc,
+            time_unit=time_unit,
+            mixed_zones=mixed_zones,
+            unsorted=unsorted,
+            skip_bad=skip_bad,
+            engine=cast(Engine, engine),
+        ),
+        lambda found: prepare_points(
+            found,
+            step=step,
+            start=parse_time(start, "--start"),
+            days=days,
+            fill=cast(Any, fill),
+            places=places,
+            min_coverage=min_coverage,
+            engine=cast(Engine, engine),
+        ),
+        overwrite=overwrite,
+    )
+
+
+def _run(
+    out: Path,
+    read: Callable[[Callable[[int, int], None]], Points],
+    prepare: Callable[[Points], Prepared],
+    *,
+    overwrite: bool,
+) -> None:
+    check_output(out, overwrite=overwrite)
+    with showing_progress("Files read") as progress:
+        found = read(progress)
+    with showing_progress("Preparing"):
+        prepared = prepare(found)
+        prepared.write(out, overwrite=overwrite)
+    _show(prepared, out)
+
+
+def _show(prepared: Prepared, out: Path) -> None:
+    truth, info = prepared.truth, prepared.info
+    filled = info["filled"]
+    shares = sorted(filled["per_person"].values())
+    rows = [
+        ["people", f"{truth.people:,}"],
+        ["steps", f"{truth.steps:,} of {info['preparation']['step']}"],
+        ["from", f"{truth.calendar.start}"],
+        ["places", f"{len(truth.locations):,}"],
+        ["steps filled, not observed", f"{filled['overall']:.1%}"],
+        ["  best and worst person", f"{shares[0]:.1%} and {shares[-1]:.1%}"],
+    ]
+    rows += [[f"skipped: {kind}", f"{count:,}"] for kind, count in info.get("skipped", {}).items()]
+    rows += [[f"dropped: {kind}", f"{count:,}"] for kind, count in info.get("dropped", {}).items()]
+    console.print(table(f"Prepared: {out}", ["", ""], rows))
+
+
+def _places(cell_km: float, box: str, towers: Path | None, h3: int | None) -> Places:
+    if towers is not None and h3 is not None:
+        raise InvalidSetting("--towers and --h3 are two ways to make places; give one of them.")
+    if towers is not None:
+        return Towers(read_locations(towers))
+    if h3 is not None:
+        return H3Cells(resolution=h3)
+    low, high = _numbers(box, 2, "--box")
+    return Grid(cell_km=cell_km, box=(low, high))
+
+
+def _numbers(text: str, how_many: int, option: str) -> list[float]:
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != how_many:
+        raise InvalidSetting(f"{option} is {text!r}; write {how_many} numbers with commas between them, no spaces.")
+    return values
