@@ -93,10 +93,10 @@ class Attack(ABC):
         return run.recovery()
 
     def settings(self) -> dict[str, Any]:
-        """Settings in plain values, as far as they have any; parts are given by their text."""
+        """Settings that matter for the result, in plain values as far as they have any; parts are given by their text."""
         if not dataclasses.is_dataclass(self):
             return {}
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
         return {
             name: value if isinstance(value, (str, int, float, type(None))) else repr(value)
             for name, value in values.items()

@@ -6,11 +6,14 @@ computation"), which gives the baseline the same result as its three stages, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -21,8 +24,12 @@ from rekindle.attacks.linking import InformationGain, LinkingCost, link
 from rekindle.attacks.state import SavedRun, write_run
 from rekindle.errors import InvalidSetting, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
+from rekindle.model.calendar import NIGHT_END
 
 __all__ = ["DayByDay", "DayByDayRun"]
+
+SMALL_DAY = 12_000
+"""People x steps a day up to which plain numpy is quicker than loading the compiled kernels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +51,9 @@ class DayByDay(Attack):
     seed
         None: interchangeable people are listed by the place they begin the day in, and places by their index. A whole
         number: both orders are shuffled anew each day. Ties are everywhere, so several seeds show the spread they make.
+    workers
+        Over how many threads the days of one feed are spread, where no cost looks at the days before; None for all
+        cores. It changes nothing but the time.
     """
 
     first: MoveCost = Stay()
@@ -52,15 +62,23 @@ class DayByDay(Attack):
     linking: LinkingCost = InformationGain()
     lookback_days: int = 1
     seed: int | None = None
+    workers: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.lookback_days, int) or self.lookback_days < 1:
             raise InvalidSetting(f"lookback_days is {self.lookback_days!r}; it must be a whole number of at least 1.")
         if self.seed is not None and (not isinstance(self.seed, int) or self.seed < 0):
             raise InvalidSetting(f"seed is {self.seed!r}; it must be a whole number, not negative, or None.")
+        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
+            raise InvalidSetting(f"workers is {self.workers!r}; it must be a whole number of at least 1, or None.")
         for name in ("first", "night", "day", "linking"):
             if not callable(getattr(self, name)) or isinstance(getattr(self, name), type):
                 raise InvalidSetting(f"{name} is {getattr(self, name)!r}; it must be a cost object, such as Stay().")
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a day depends on those before it, other than by its link."""
+        return any(getattr(cost, "remembers", True) for cost in (self.first, self.night, self.day))
 
     def start(
         self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
@@ -120,42 +138,57 @@ class DayByDayRun(Run):
         return sum(day.cells.shape[1] for day in list(self._days))
 
     def _take(self, counts: Counts) -> None:
-        for day in counts.calendar.days():
-            self._add(self._recover_day(counts.values[day]))
+        days, done = list(counts.calendar.days()), self.days_done
+        tasks = (self._task(counts.values[day], done + number) for number, day in enumerate(days))
+        if self.attack.remembers or not self.compiled or len(days) == 1 or self.attack.workers == 1:
+            found = (task.recover() for task in tasks)
+        else:
+            # The days do not need each other until they are linked. The kernels leave Python to the other threads.
+            pool = Parallel(n_jobs=self.attack.workers or -1, prefer="threads", return_as="generator")
+            found = pool(delayed(DayTask.recover)(task) for task in tasks)
+        for cells, costs, gap in found:
+            if self.stopped:
+                raise Stopped("The run was stopped.")
+            self._add(self._linked(cells, costs, gap))
             self._report()
 
-    def _add(self, day: Day) -> None:
-        """Remember a finished day: first the transitions B, the step across midnight included, then the day itself."""
-        cells = day.cells
-        if self._days:
-            cells = np.concatenate([self._days[-1].cells[:, -1:], cells], axis=1)
-        size = len(self.locations)
-        index, frequency = np.unique(
-            cells[:, :-1].astype(np.int64).ravel() * size + cells[:, 1:].ravel(), return_counts=True
-        )
-        seen = sparse.csr_array((frequency, (index // size, index % size)), shape=(size, size), dtype=np.int64)
-        day.cells.flags.writeable = False
-        self.transitions = self.transitions + seen
-        self._days.append(day)
+    @property
+    def compiled(self) -> bool:
+        """Whether the days are large enough to be worth a compiled kernel, which takes a moment to load."""
+        return self.people * self.calendar.steps_per_day > SMALL_DAY
 
-    def _recover_day(self, counts: NDArray[np.integer]) -> Day:
-        """Recover the next day and link it."""
-        places = np.arange(len(self.locations))
-        rows = np.arange(self.people)
-        if self.attack.seed is not None:
-            order = np.random.default_rng([self.attack.seed, self.days_done])
-            places, rows = order.permutation(len(places)), order.permutation(len(rows))
-        # From here to the end of the steps, places are numbered in the order in which they are listed.
-        listed = np.ascontiguousarray(counts[:, places]).astype(np.int64)
-        start = np.repeat(np.arange(len(places), dtype=np.int32), listed[0])[rows]
-        cells, costs, gap = Steps(self, places).recover(listed, start)
-        cells = places.astype(np.int32)[cells]
+    def _task(self, counts: NDArray[np.integer], number: int) -> DayTask:
+        return DayTask(
+            self.attack,
+            self.locations,
+            self.calendar.time(self.calendar.day(number).start),
+            self.calendar.step,
+            counts,
+            number,
+            self.transitions,
+            self.compiled,
+            StopFlag(self._stop),
+        )
+
+    def _linked(self, cells: NDArray[np.int32], costs: NDArray[np.float64], gap: float) -> Day:
+        """Put the rows of the next day in the order of the people."""
         link_cost = np.nan
         if self._days:
             past = [day.cells for day in self._days[-self.attack.lookback_days :]]
-            found = link(self.attack.linking, past, cells, len(places))
+            places = len(self.locations)
+            found = link(self.attack.linking, past, cells, places, compiled=self.compiled, stop=self._stop.is_set)
             cells, link_cost, gap = cells[found.order], found.cost, max(gap, found.gap)
         return Day(cells, costs, link_cost, gap)
+
+    def _add(self, day: Day) -> None:
+        """Remember a finished day: first the transitions B, the step across midnight included, then the day itself."""
+        if self.attack.remembers:
+            yesterday = [self._days[-1].cells[:, -1:]] if self._days else []
+            self.transitions = self.transitions + count_transitions(
+                np.concatenate([*yesterday, day.cells], axis=1), len(self.locations)
+            )
+        day.cells.flags.writeable = False
+        self._days.append(day)
 
     def recovery(self) -> Recovery:
         """All that is known of the whole days so far."""
@@ -200,53 +233,112 @@ class DayByDayRun(Run):
             )
 
 
-class Steps:
-    """The steps of one day, with places numbered in the order in which they are listed."""
+def count_transitions(cells: NDArray[np.int32], locations: int) -> sparse.csr_array:
+    """Count how often each place follows another: (locations, locations) int64, sparse."""
+    index = cells[:, :-1].astype(np.int64).ravel() * locations + cells[:, 1:].ravel()
+    if locations**2 <= 8 * index.size:
+        frequency = np.bincount(index, minlength=locations**2)
+        index = np.flatnonzero(frequency)
+        frequency = frequency[index]
+    else:
+        index, frequency = np.unique(index, return_counts=True)
+    shape = (locations, locations)
+    return sparse.csr_array((frequency, (index // locations, index % locations)), shape=shape, dtype=np.int64)
 
-    def __init__(self, run: DayByDayRun, places: NDArray[np.int64]) -> None:
-        self.run, self.places, self.begin = run, places, run.steps_done
-        self.night = run.calendar.night_steps(self.begin)
-        self.xy_km = run.locations.xy_km[places]
 
-    @cached_property
-    def distances(self) -> NDArray[np.float64]:
-        return self.run.locations.distances[np.ix_(self.places, self.places)]
+class StopFlag:
+    """Whether a run was stopped; in another process, where the run is not, it never was."""
 
-    @cached_property
-    def popular(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return popular_places(sparse.csr_array(self.run.transitions[self.places][:, self.places]))
+    def __init__(self, event: threading.Event | None = None) -> None:
+        self.event = event
 
-    def cost_of(self, step: int) -> MoveCost:
+    def __call__(self) -> bool:
+        return self.event is not None and self.event.is_set()
+
+    def __reduce__(self) -> tuple[type[StopFlag], tuple[()]]:
+        return StopFlag, ()
+
+
+@dataclass(frozen=True, eq=False)
+class DayTask:
+    """All that the steps of one day depend on."""
+
+    attack: DayByDay
+    locations: Locations
+    start: datetime
+    step: timedelta
+    counts: NDArray[np.integer]
+    number: int
+    transitions: sparse.csr_array
+    compiled: bool
+    stop: StopFlag
+
+    def recover(self) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
+        """Recover the day, not linked yet: (people, steps) places, (steps,) costs and the largest gap."""
+        places = np.arange(len(self.locations))
+        rows = np.arange(int(self.counts[0].sum(dtype=np.int64)))
+        if self.attack.seed is not None:
+            order = np.random.default_rng([self.attack.seed, self.number])
+            places, rows = order.permutation(len(places)), order.permutation(len(rows))
+        # From here on, places are numbered in the order in which they are listed.
+        counts = np.ascontiguousarray(self.counts[:, places], dtype=np.int64)
+        first = np.repeat(np.arange(len(places), dtype=np.int32), counts[0])[rows]
+        costs = [self._cost_of(step) for step in range(len(counts) - 1)]
+        if self.compiled and all(isinstance(cost, TargetCost) for cost in costs):
+            cells, totals, gap = self._recover_compiled(counts, first, costs, places)
+        else:
+            cells, totals, gap = self._recover_plain(counts, first, costs, places)
+        return places.astype(np.int32)[cells], np.concatenate([[np.nan], totals]), gap
+
+    def _cost_of(self, step: int) -> MoveCost:
         """The cost of the transition that departs at a step of the day."""
-        attack = self.run.attack
-        return attack.first if step == 0 else attack.night if step < self.night else attack.day
+        midnight = self.start.replace(hour=0, minute=0, second=0)
+        at_night = self.start + step * self.step < midnight + NIGHT_END
+        return self.attack.first if step == 0 else self.attack.night if at_night else self.attack.day
 
-    def recover(
-        self, counts: NDArray[np.int64], start: NDArray[np.int32]
+    def _popular(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return popular_places(sparse.csr_array(self.transitions[places][:, places]))
+
+    def _recover_compiled(
+        self, counts: NDArray[np.int64], first: NDArray[np.int32], costs: list[MoveCost], places: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
-        """Move everyone through the day: (people, steps) places, (steps,) costs and the largest gap."""
-        cells = np.empty((len(start), len(counts)), dtype=np.int32)
-        costs = np.full(len(counts), np.nan)
-        cells[:, 0] = start
-        for step in range(len(counts) - 1):
-            if self.run.stopped:
-                raise Stopped("The run was stopped.")
-            cells[:, step + 1], costs[step + 1] = self.move(
-                step, cells[:, max(0, step - 1)], cells[:, step], counts[step + 1]
-            )
-        return cells, costs, 0.0
+        from rekindle.attacks.assignment.steps import EXTRAPOLATE, POPULAR, recover_day  # takes a second to load
 
-    def move(
-        self, step: int, previous: NDArray[np.int32], current: NDArray[np.int32], counts: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int32], float]:
-        """Make one transition."""
-        cost = self.cost_of(step)
-        if isinstance(cost, TargetCost):
-            popular = self.popular if cost.remembers else None
-            origin = previous if cost.extrapolates else None
-            return step_to_targets(origin, current, counts, self.xy_km, self.distances, popular)
-        run, places = self.run, self.places.astype(np.int32)
-        situation = Situation(run.locations, run.calendar.time(self.begin + step), run.transitions)
-        return step_with_costs(
-            previous, current, counts, lambda o, p: cost(places[o], places[p], situation), self.places
-        )
+        kinds = [EXTRAPOLATE * cost.extrapolates + POPULAR * cost.remembers for cost in costs]  # type: ignore[attr-defined]
+        popular = self._popular(places) if self.attack.remembers else None
+        xy = self.locations.xy_km[places]
+        found = recover_day(counts, first, xy, np.array(kinds, dtype=np.uint8), popular, stop=self.stop)
+        return found.cells, found.costs, float(found.gaps.max(initial=0.0))
+
+    def _recover_plain(
+        self, counts: NDArray[np.int64], first: NDArray[np.int32], costs: list[MoveCost], places: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
+        xy, listed = self.locations.xy_km[places], places.astype(np.int32)
+        popular = self._popular(places)
+        cells = np.empty((len(first), len(counts)), dtype=np.int32)
+        totals = np.empty(len(costs))
+        cells[:, 0] = first
+        for step, cost in enumerate(costs):
+            if self.stop():
+                raise Stopped("The run was stopped.")
+            previous, current, following = cells[:, max(0, step - 1)], cells[:, step], counts[step + 1]
+            if isinstance(cost, TargetCost):
+                moved, totals[step] = step_to_targets(
+                    previous if cost.extrapolates else None,
+                    current,
+                    following,
+                    xy,
+                    popular if cost.remembers else None,
+                )
+            else:
+                situation = Situation(self.locations, self.start + step * self.step, self.transitions)
+                price = partial(_price, cost, listed, situation)
+                moved, totals[step] = step_with_costs(previous, current, following, price, places, self.compiled)
+            cells[:, step + 1] = moved
+        return cells, totals, 0.0
+
+
+def _price(
+    cost: MoveCost, listed: NDArray[np.int32], situation: Situation, o: NDArray[np.int32], p: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    return cost(listed[o], listed[p], situation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from rekindle.attacks.assignment.link import Link
 from rekindle.errors import InvalidData
 
 __all__ = ["InformationGain", "Link", "LinkingCost", "link"]
@@ -66,26 +67,15 @@ def _visits(cells: NDArray[np.int32], locations: int) -> NDArray[np.int64]:
     return np.bincount((rows + cells).ravel(), minlength=len(cells) * locations).reshape(len(cells), locations)
 
 
-@dataclass(frozen=True)
-class Link:
-    """A link between two days.
-
-    Attributes
-    ----------
-    order
-        (people,) int64: the row of today that continues each person.
-    cost
-        Total cost.
-    gap
-        How far the cost may be above the least possible, as a share of it; 0 where it is exact.
-    """
-
-    order: NDArray[np.int64]
-    cost: float
-    gap: float = 0.0
-
-
-def link(cost: LinkingCost, past: Sequence[NDArray[np.int32]], today: NDArray[np.int32], locations: int) -> Link:
+def link(
+    cost: LinkingCost,
+    past: Sequence[NDArray[np.int32]],
+    today: NDArray[np.int32],
+    locations: int,
+    *,
+    compiled: bool = False,
+    stop: Callable[[], bool] | None = None,
+) -> Link:
     """Continue every person with the row of today that costs least in total.
 
     Parameters
@@ -98,7 +88,16 @@ def link(cost: LinkingCost, past: Sequence[NDArray[np.int32]], today: NDArray[np
         (people, steps) rows in any order.
     locations
         How many places there are.
+    compiled
+        Whether to use the compiled kernels, which link by information gain without a people x people matrix where there
+        are many people.
+    stop
+        Asked from time to time whether to end early.
     """
+    if compiled and type(cost) is InformationGain:
+        from rekindle.attacks.assignment.gain import link_by_gain  # takes a second to load
+
+        return link_by_gain(past, today, locations, stop=stop)
     matrix = cost(past[0], today, locations)
     for day in past[1:]:
         matrix = np.minimum(matrix, cost(day, today, locations))

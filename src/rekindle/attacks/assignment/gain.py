@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from rekindle.attacks.assignment.link import Link
 from rekindle.attacks.assignment.sparse import Candidates, assign_sparse, compiled, in_threads
 
 __all__ = ["Link", "gain_matrix", "link_by_gain"]
@@ -17,25 +18,6 @@ __all__ = ["Link", "gain_matrix", "link_by_gain"]
 LISTED = 64
 CHEAPEST = 16
 CHUNK = 1024
-
-
-@dataclass(frozen=True)
-class Link:
-    """Who of today continues whom.
-
-    Parameters
-    ----------
-    order
-        (people,) int64, the row of today that continues each person.
-    cost
-        The sum of the information gains of all links, in bits.
-    gap
-        The part of the cost that a better link might save at most; 0 where this one is optimal.
-    """
-
-    order: NDArray[np.int64]
-    cost: float
-    gap: float
 
 
 def link_by_gain(

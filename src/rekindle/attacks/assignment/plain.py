@@ -92,6 +92,7 @@ def step_with_costs(
     counts: NDArray[np.int64],
     cost: Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]],
     columns: NDArray[np.int64],
+    compiled: bool = False,
 ) -> tuple[NDArray[np.int32], float]:
     """Move everyone by any cost of the two last places.
 
@@ -105,6 +106,8 @@ def step_with_costs(
         Gives (rows, places) costs for the places of some rows.
     columns
         (places,) column of that matrix in which each place stands.
+    compiled
+        Whether to solve it with the compiled solver for large problems.
 
     Returns
     -------
@@ -117,7 +120,15 @@ def step_with_costs(
             f"The move cost gave a matrix of the shape {matrix.shape}; it must be {(len(first), len(counts))}, "
             "without NaN or minus infinity."
         )
-    flow, total = transport(matrix[:, columns], np.bincount(groups), counts)
+    matrix, supply = matrix[:, columns], np.bincount(groups)
+    if compiled:
+        from rekindle.attacks.assignment import transport as large  # takes a second to load
+
+        solved = large.transport(matrix, supply, counts)
+        flow, total = np.zeros(matrix.shape, dtype=np.int64), solved.cost
+        flow[solved.groups, solved.places] = solved.people
+    else:
+        flow, total = transport(matrix, supply, counts)
     return deal(groups, flow), total
 
 
@@ -126,7 +137,6 @@ def step_to_targets(
     current: NDArray[np.int32],
     counts: NDArray[np.int64],
     xy_km: NDArray[np.float64],
-    distances: NDArray[np.float64],
     popular: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
 ) -> tuple[NDArray[np.int32], float]:
     """Move everyone by the distance to the nearest of their targets.
@@ -142,8 +152,8 @@ def step_to_targets(
         (people,) places now.
     counts
         (places,) people in each place at the next step.
-    xy_km, distances
-        Centres of the places, and distances between them.
+    xy_km
+        (places, 2) centres of the places.
     popular
         H_p of every place p in CSR form; None to leave it out.
 
@@ -160,7 +170,7 @@ def step_to_targets(
     moved = np.flatnonzero(origin[first] != here)
     if len(moved):
         points[moved] += points[moved] - xy_km[origin[first[moved]]]
-        gap = np.hypot(*(points[moved][:, None, :] - xy_km).transpose(2, 0, 1))
+        gap = _distances(points[moved], xy_km)
         nearest = gap.argmin(axis=1)
         aim[moved] = np.where(gap[np.arange(len(moved)), nearest] < SAME_KM, nearest, -1)
 
@@ -185,12 +195,17 @@ def step_to_targets(
     rows, columns = np.flatnonzero(left), np.flatnonzero(free)
     total = 0.0
     if len(rows):
-        cost = np.hypot(*(points[rows][:, None, :] - xy_km[columns]).transpose(2, 0, 1))
+        cost = _distances(points[rows], xy_km[columns])
         if popular is not None:
             for row, group in enumerate(rows):
                 near = indices[indptr[here[group]] : indptr[here[group] + 1]] if not single[group] else ()
                 if len(near):
-                    cost[row] = np.minimum(cost[row], distances[np.ix_(near, columns)].min(axis=0))
+                    cost[row] = np.minimum(cost[row], _distances(xy_km[near], xy_km[columns]).min(axis=0))
         rest, total = transport(cost, left[rows], free[columns])
         flow[np.ix_(rows, columns)] += rest
     return deal(groups, flow), total
+
+
+def _distances(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distances between two lists of points: (len(a), len(b)) float64."""
+    return np.hypot(a[:, None, 0] - b[:, 0], a[:, None, 1] - b[:, 1])
