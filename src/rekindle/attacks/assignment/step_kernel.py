@@ -28,6 +28,12 @@ POPULAR = 2
 # Two points closer than this are one point: the rounding of p + (p - o) is far below, any real distance far above.
 SAME_POINT_KM = 1e-11
 
+# A problem with more than so many groups x places works with short lists, of so many places for each group.
+WIDE_CELLS = 1 << 14
+SHORTLIST = 8
+# Out of so many groups the best arc is taken.
+WIDE_BLOCK = 1
+NARROW_BLOCK = 16
 # After so many pivots the sums of rounding errors in the potentials are cleared before optimality is declared.
 PIVOTS_BEFORE_REFRESH = 64
 
@@ -65,34 +71,61 @@ def cost_of(group: int, place: int, table: Floats, geometry: Geometry) -> float:
 def cheapest(
     group: int, places: int, prices: Floats, row: Floats, table: Floats, geometry: Geometry
 ) -> tuple[int, float]:
-    """Find the place with the least cost minus price for a group, the first of several; `row` is scratch."""
-    least = np.inf
+    """Find the place with the least cost minus price for a group, the first of several; all are left in `row`."""
+    # Plain loops of one purpose each: that is what the compiler turns into vector code.
     if table.shape[0] > 0:
         for j in range(places):
-            value = table[group, j] - prices[j]
-            row[j] = value
-            least = min(least, value)
+            row[j] = table[group, j] - prices[j]
     else:
         place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
         qx = group_x[group]
         qy = group_y[group]
         for j in range(places):
-            row[j] = (place_x[j] - qx) ** 2 + (place_y[j] - qy) ** 2
+            dx = place_x[j] - qx
+            dy = place_y[j] - qy
+            row[j] = dx * dx + dy * dy
         at = group_at[group]
         if at >= 0:
             for k in range(indptr[at], indptr[at + 1]):
-                hx = x[indices[k]]
-                hy = y[indices[k]]
+                qx = x[indices[k]]
+                qy = y[indices[k]]
                 for j in range(places):
-                    row[j] = min(row[j], (place_x[j] - hx) ** 2 + (place_y[j] - hy) ** 2)
+                    dx = place_x[j] - qx
+                    dy = place_y[j] - qy
+                    square = dx * dx + dy * dy
+                    row[j] = square if square < row[j] else row[j]
         for j in range(places):
-            value = np.sqrt(row[j]) - prices[j]
-            row[j] = value
-            least = min(least, value)
+            row[j] = np.sqrt(row[j]) - prices[j]
+    least = np.inf
+    for j in range(places):
+        least = row[j] if row[j] < least else least
     for j in range(places):
         if row[j] == least:
-            return j, least
-    return 0, least
+            return j, float(least)
+    return 0, float(least)
+
+
+@compiled
+def shortlist(places: int, prices: Floats, row: Floats, best: Floats, choice: Indices, choice_cost: Floats) -> None:
+    """Note the places with the least values in `row`, and their costs."""
+    most = len(choice)
+    size = 0
+    worst = np.inf
+    for j in range(places):
+        value = row[j]
+        if value < worst:
+            k = min(size, most - 1)
+            while k > 0 and best[k - 1] > value:
+                best[k] = best[k - 1]
+                choice[k] = choice[k - 1]
+                k -= 1
+            best[k] = value
+            choice[k] = j
+            size = min(size + 1, most)
+            if size == most:
+                worst = best[most - 1]
+    for k in range(most):
+        choice_cost[k] = best[k] + prices[choice[k]]
 
 
 @compiled
@@ -136,6 +169,8 @@ def solve(
     arc_cost: Floats,
     prices: Floats,
     row: Floats,
+    choice: Indices,
+    choice_cost: Floats,
 ) -> float:
     """Solve a balanced transportation problem; the flows stay in the tree.
 
@@ -153,6 +188,8 @@ def solve(
         (nodes,) int64, float64: people, and cost of one of them, on the arc between a node and its parent.
     prices
         (places,) float64, the dual values of the places.
+    choice, choice_cost
+        (groups, SHORTLIST) int32, float64 scratch.
 
     Returns
     -------
@@ -173,6 +210,7 @@ def solve(
         flow[node] = 0
         arc_cost[node] = 0.0
     depth[root] = 0
+    best = np.empty(SHORTLIST, np.float64)
 
     # Start: each group in turn fills the nearest room that is left. A place hangs on the group that fills it up, a
     # group on the place that takes its last person, unless that person fills the place.
@@ -203,49 +241,85 @@ def solve(
             link(node, parent, first_child, after, before, linked)
 
     tolerance = 1e-13 * max(largest, 1e-30)
-    pivots = PIVOTS_BEFORE_REFRESH
-    clean = groups
+    # In a large problem most rounds look only at a short list of places for each group (narrow), and a look at all
+    # places (wide) makes new lists. The last look is always wide.
+    listed = places > 2 * SHORTLIST and groups * places > WIDE_CELLS
+    wide = True
+    renew = True
+    looked = 0
+    pivots = 0
+    clean = 0
     violation = 0.0
-    i = groups - 1
+    i = 0
     while True:
-        if clean >= groups:
-            if pivots < PIVOTS_BEFORE_REFRESH:
-                return violation
-            # Depths and prices afresh from the tree, the root's children first.
+        if renew:
+            # Depths and prices afresh from the tree: no sum of rounding errors survives.
             size = 1
             stack[0] = root
             while size > 0:
                 size -= 1
-                node = stack[size]
-                child = first_child[node]
+                a = stack[size]
+                child = first_child[a]
                 while child >= 0:
-                    depth[child] = depth[node] + 1
+                    depth[child] = depth[a] + 1
                     if child < places:
-                        up = parent[node]
-                        potential = 0.0 if up == root else arc_cost[node] - prices[up]
-                        prices[child] = arc_cost[child] - potential
+                        up = parent[a]
+                        prices[child] = arc_cost[child] - (0.0 if up == root else arc_cost[a] - prices[up])
                     stack[size] = child
                     size += 1
                     child = after[child]
+            renew = False
             pivots = 0
+            looked = 0
             clean = 0
             violation = 0.0
-        i += 1
-        if i == groups:
-            i = 0
-        node = places + i
-        up = parent[node]
-        potential = 0.0 if up == root else arc_cost[node] - prices[up]
-        j, least = cheapest(i, places, prices, row, table, geometry)
-        reduced = least - potential
-        if reduced >= -tolerance:
+
+        # The best arc of a block of groups enters.
+        enter = -1
+        j = 0
+        reduced = -tolerance
+        block = WIDE_BLOCK if wide else NARROW_BLOCK
+        while clean < groups and (block > 0 or enter < 0):
+            up = parent[places + i]
+            potential = 0.0 if up == root else arc_cost[places + i] - prices[up]
+            if wide:
+                k, value = cheapest(i, places, prices, row, table, geometry)
+                if listed:
+                    shortlist(places, prices, row, best, choice[i], choice_cost[i])
+                value -= potential
+                if value < 0.0:
+                    violation -= value * supply[i]
+                if value < reduced:
+                    reduced = value
+                    enter = i
+                    j = k
+            else:
+                for m in range(SHORTLIST):
+                    k = int(choice[i, m])
+                    value = choice_cost[i, m] - prices[k] - potential
+                    if value < reduced:
+                        reduced = value
+                        enter = i
+                        j = k
+            block -= 1
             clean += 1
-            if reduced < 0.0:
-                violation -= reduced * supply[i]
+            looked += 1
+            i += 1
+            if i == groups:
+                i = 0
+        if enter < 0:
+            if wide and pivots < PIVOTS_BEFORE_REFRESH:
+                return violation
+            wide = True
+            renew = True
             continue
         clean = 0
         violation = 0.0
         pivots += 1
+        if listed and wide and looked >= groups:
+            wide = False
+        node = places + enter
+        up = parent[node]
 
         # The cycle that i -> j closes. Up from the group, flow falls on the arcs of groups; up from the place, on the
         # arcs of places. Of several arcs that run empty first, the last one along the cycle from its apex leaves.
@@ -293,7 +367,7 @@ def solve(
             shift = -reduced
 
         # Cut the subtree under the leaving arc and hang it by its inner end on the outer end of the new arc.
-        cost = cost_of(i, j, table, geometry)
+        cost = cost_of(enter, j, table, geometry)
         above = parent[leave]
         a = inner
         while True:
@@ -364,8 +438,12 @@ def solve_dense(costs: Floats, supply: Ints, demand: Ints) -> tuple[Ints, Ints, 
     prices = np.empty(places, np.float64)
     row = np.empty(places, np.float64)
     geometry = (none, none, none, none, nobody, nowhere, nowhere, none, none)
+    choice = np.empty((groups, SHORTLIST), np.int32)
+    choice_cost = np.empty((groups, SHORTLIST), np.float64)
     scale = np.abs(costs).max()
-    gap = solve(groups, places, supply, demand, costs, geometry, scale, tree, flow, arc_cost, prices, row)
+    gap = solve(
+        groups, places, supply, demand, costs, geometry, scale, tree, flow, arc_cost, prices, row, choice, choice_cost
+    )
     used = np.flatnonzero(flow[: nodes - 1] > 0)
     rows = np.empty(len(used), np.int64)
     columns = np.empty(len(used), np.int64)
@@ -552,6 +630,8 @@ def run_steps(
     arc_cost = np.empty(nodes, np.float64)
     prices = np.empty(locations, np.float64)
     row = np.empty(locations, np.float64)
+    choice = np.empty((people, SHORTLIST), np.int32)
+    choice_cost = np.empty((people, SHORTLIST), np.float64)
     table_space = np.empty(table_cells, np.float64)
     no_table = np.empty((0, 0), np.float64)
     # Destinations: (group, place, people) sorted by place, then by group.
@@ -696,7 +776,20 @@ def run_steps(
                     for j in range(places):
                         table[i, j] = cost_of(i, j, no_table, geometry)
             gaps[step] = solve(
-                groups, places, supply, demand, table, geometry, 0.0, tree, flow, arc_cost, prices, row
+                groups,
+                places,
+                supply,
+                demand,
+                table,
+                geometry,
+                0.0,
+                tree,
+                flow,
+                arc_cost,
+                prices,
+                row,
+                choice,
+                choice_cost,
             )
 
         # Destinations by place, then (stably) by group; the cancelled people of a group count among its destinations.
