@@ -1,0 +1,32 @@
+"""Counts to a release, and a release back to counts."""
+
+from rekindle.defences.base import Chain, Defence, NothingLeft
+from rekindle.defences.coarsen import CoarserSpace, CoarserTime
+from rekindle.defences.noise import Budget, Geometric, Laplace, Noise
+from rekindle.defences.numbers import Cap, Round, Suppress
+from rekindle.defences.parse import DEFENCES, make_defence, parse_defence
+from rekindle.defences.presets import PRESETS, Preset
+from rekindle.defences.repair import repair
+from rekindle.defences.sample import Sample
+
+__all__ = [
+    "DEFENCES",
+    "PRESETS",
+    "Budget",
+    "Cap",
+    "Chain",
+    "CoarserSpace",
+    "CoarserTime",
+    "Defence",
+    "Geometric",
+    "Laplace",
+    "Noise",
+    "NothingLeft",
+    "Preset",
+    "Round",
+    "Sample",
+    "Suppress",
+    "make_defence",
+    "parse_defence",
+    "repair",
+]

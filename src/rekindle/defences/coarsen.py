@@ -1,0 +1,122 @@
+"""Defences that publish less detail: larger cells, longer steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from rekindle.defences.base import Defence, NothingLeft
+from rekindle.defences.numbers import positive
+from rekindle.errors import InvalidSetting
+from rekindle.model import Calendar, Locations, Release, Trajectories
+from rekindle.model.calendar import format_step, parse_step
+
+__all__ = ["CoarserSpace", "CoarserTime"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoarserSpace(Defence):
+    """Merge places into squares.
+
+    The squares begin in the south-west, half the smallest distance between two centres before the first one: on a
+    lattice that is the edge of the cells. A place belongs to the square that its centre lies in. The new centre is the
+    middle of the square, the new name ``"(row, column)"`` counted from the south-west; squares without a place are left
+    out. A merged number is withheld if all of its parts are; otherwise those that are known are added.
+
+    Parameters
+    ----------
+    km
+        Side of the squares, km.
+    """
+
+    keeps_sensitivity: ClassVar[bool] = True
+
+    km: float
+
+    def __post_init__(self) -> None:
+        positive("The side of the squares", self.km)
+
+    def merge(self, locations: Locations) -> tuple[Locations, NDArray[np.int64]]:
+        """Give the squares, and the square of each place: (locations,) int64."""
+        xy = locations.xy_km
+        pitch = float(cKDTree(xy).query(xy, k=2)[0][:, 1].min()) if len(xy) > 1 else 0.0
+        corner = xy.min(axis=0) - pitch / 2
+        # A little more than rounding errors, so that a lattice never falls on the wrong side of an edge.
+        column_row = np.floor((xy - corner) / self.km + 1e-9).astype(np.int64)
+        squares, index = np.unique(column_row[:, ::-1], axis=0, return_inverse=True)
+        index = index.ravel()
+        if len(squares) == len(locations):
+            raise InvalidSetting(f"{self.describe()} merges none of the {len(locations)} places; use larger squares.")
+        if len(squares) == 1:
+            raise NothingLeft(
+                f"{self.describe()} would merge all {len(locations)} places into one, so that nothing is left to tell. "
+                "Use smaller squares."
+            )
+        degrees = None
+        if locations.lat_lng is not None:
+            sums = np.zeros((len(squares), 2))
+            np.add.at(sums, index, locations.lat_lng)
+            degrees = sums / np.bincount(index)[:, None]
+        names = [f"({row}, {column})" for row, column in squares]
+        return Locations(corner + (squares[:, ::-1] + 0.5) * self.km, names, degrees), index
+
+    def _change(self, release: Release) -> Release:
+        locations, index = self.merge(release.locations)
+        values = np.zeros((release.steps, len(locations)))
+        known = np.zeros(values.shape, dtype=bool)
+        for place, square in enumerate(index):
+            column = release.values[:, place]
+            values[:, square] += np.nan_to_num(column)
+            known[:, square] |= ~np.isnan(column)
+        return Release(np.where(known, values, np.nan), locations, release.calendar)
+
+    def coarsen(self, truth: Trajectories) -> Trajectories:
+        """Put everyone into the squares."""
+        locations, index = self.merge(truth.locations)
+        return Trajectories(index[truth.cells], locations, truth.calendar, truth.people_ids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoarserTime(Defence):
+    """Publish fewer steps: of each longer step its first record, counted from the first of the data on.
+
+    Parameters
+    ----------
+    step
+        The longer interval, such as ``"1h"``: a multiple of the interval of the data that divides 24 hours.
+    """
+
+    keeps_sensitivity: ClassVar[bool] = True
+
+    step: str | timedelta
+
+    def __post_init__(self) -> None:
+        Calendar("2000-01-01", self.step)
+
+    def calendar(self, calendar: Calendar) -> Calendar:
+        """See `Defence`."""
+        steps = None if calendar.steps is None else -(-calendar.steps // self._every(calendar))
+        return Calendar(calendar.start, self.step, steps)
+
+    def _every(self, calendar: Calendar) -> int:
+        times, rest = divmod(parse_step(self.step), calendar.step)
+        if rest or not times:
+            raise InvalidSetting(
+                f"{self.describe()} does not fit data with a step of {format_step(calendar.step)}; "
+                "the longer step must be a multiple of it."
+            )
+        return times
+
+    def _change(self, release: Release) -> Release:
+        every = self._every(release.calendar)
+        return Release(release.values[::every], release.locations, self.calendar(release.calendar))
+
+    def coarsen(self, truth: Trajectories) -> Trajectories:
+        """Keep everyone's first record of each longer step."""
+        cells = truth.cells[:, :: self._every(truth.calendar)]
+        return Trajectories(cells, truth.locations, self.calendar(truth.calendar), truth.people_ids)

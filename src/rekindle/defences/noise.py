@@ -1,0 +1,202 @@
+"""Noise with a privacy budget, and what the budget means for an event, a day and a person."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rekindle.defences.base import Defence
+from rekindle.defences.numbers import positive
+from rekindle.defences.sample import check_seed
+from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.model import Calendar, Release
+
+__all__ = ["Budget", "Geometric", "Laplace", "Neighbours", "Noise", "Unit"]
+
+Unit = Literal["event", "person-day", "person"]
+Neighbours = Literal["add-remove", "substitute"]
+
+SENSITIVITY: dict[str, int] = {"add-remove": 1, "substitute": 2}
+SPOILS = ("Suppress", "Round")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a release spends: epsilon of pure differential privacy, for each unit that may be protected.
+
+    Everyone is counted once at every step. An event is one person at one step; a person-day is all events of a person
+    within 24 hours; a person is all of theirs. By sequential composition epsilon adds up over the events.
+
+    Attributes
+    ----------
+    per_event
+        Epsilon of one event.
+    steps_per_day, steps
+        Events of a person in 24 hours, and in the whole release.
+    neighbours
+        What two neighbouring datasets differ by, at each step of the unit: "add-remove", the record is there or not
+        (one number changes by 1), or "substitute", it lies in another place (two numbers change by 1).
+    """
+
+    per_event: float
+    steps_per_day: int
+    steps: int
+    neighbours: Neighbours
+
+    @property
+    def per_person_day(self) -> float:
+        """Epsilon of all events of a person within 24 hours."""
+        return self.per_event * self.steps_per_day
+
+    @property
+    def per_person(self) -> float:
+        """Epsilon of all events of a person."""
+        return self.per_event * self.steps
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise on each number, in people: sensitivity of a step over epsilon of an event."""
+        return SENSITIVITY[self.neighbours] / self.per_event
+
+    def describe(self) -> str:
+        """The conversion, as text of a few lines."""
+        other: Neighbours = "substitute" if self.neighbours == "add-remove" else "add-remove"
+        factor = SENSITIVITY[other] / SENSITIVITY[self.neighbours]
+        return "\n".join(
+            [
+                f"epsilon per event (one person, one step):  {self.per_event:.6g}",
+                f"epsilon per person-day:  {self.per_event:.6g} x {self.steps_per_day} steps = {self.per_person_day:.6g}",
+                f"epsilon per person:      {self.per_event:.6g} x {self.steps} steps = {self.per_person:.6g}",
+                f"neighbours: {self.neighbours} (a step changes the numbers by {SENSITIVITY[self.neighbours]}); "
+                f"for {other} multiply by {factor:g}",
+                f"noise on each number: scale {self.scale:.6g} people",
+            ]
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise(Defence):
+    """Add noise to every number, zeros included: base of `Laplace` and `Geometric`.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy budget.
+    per
+        What it is for: "event", "person-day" or "person". `budget` converts it.
+    neighbours
+        See `Budget`.
+    seed
+        A whole number draws the noise with NumPy, again the same for the same seed: for simulation only, because
+        whoever knows the seed can take the noise away. None draws it with OpenDP (extra ``dp``) from the system's
+        randomness: for publication.
+    """
+
+    keeps_sensitivity: ClassVar[bool] = True
+
+    epsilon: float
+    per: Unit
+    neighbours: Neighbours = "add-remove"
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        if self.per not in get_args(Unit):
+            raise InvalidSetting(f"The budget is per {self.per!r}; choose one of {', '.join(get_args(Unit))}.")
+        if self.neighbours not in SENSITIVITY:
+            raise InvalidSetting(f"neighbours is {self.neighbours!r}; choose {' or '.join(SENSITIVITY)}.")
+        if self.seed is not None:
+            check_seed(self.seed)
+
+    def budget(self, calendar: Calendar) -> Budget:
+        """Convert the budget for data with that calendar, which must have an end."""
+        if calendar.steps is None:
+            raise InvalidData("This calendar has no end, so the budget of a person is unknown; give it its steps.")
+        day = min(calendar.steps_per_day, calendar.steps)
+        events = {"event": 1, "person-day": day, "person": calendar.steps}[self.per]
+        return Budget(
+            per_event=self.epsilon / events, steps_per_day=day, steps=calendar.steps, neighbours=self.neighbours
+        )
+
+    def _change(self, release: Release) -> Release:
+        values = release.values
+        spoilt = [done for done in release.history if done.split("(")[0] in SPOILS]
+        if spoilt or np.isnan(values).any() or (values != np.floor(values)).any():
+            what = f"after {spoilt[0]}" if spoilt else "to numbers that are withheld or not whole"
+            raise InvalidSetting(
+                f"{self.describe()} cannot be added {what}: one person may then change the numbers by more than one, so "
+                "the budget would not hold. Add noise first; suppressing and rounding afterwards spend nothing."
+            )
+        budget = self.budget(release.calendar)
+        if self.seed is None:
+            noisy = self._with_opendp(values.astype(np.int64), budget)
+        else:
+            noisy = values + self._draw(np.random.default_rng(self.seed), budget.scale, values.shape)
+        return Release(noisy, release.locations, release.calendar)
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Draw noise of a scale in people."""
+
+    @abstractmethod
+    def _with_opendp(self, values: NDArray[np.int64], budget: Budget) -> NDArray[np.float64]:
+        """Add noise with OpenDP."""
+
+    def for_publication(self) -> Noise:
+        """Draw the noise with OpenDP, without a seed."""
+        return dataclasses.replace(self, seed=None)
+
+    def describe(self) -> str:
+        """Name, settings, and how the noise was drawn."""
+        how = "drawn with OpenDP" if self.seed is None else "simulated, not for publication"
+        return f"{super().describe()} {how}"
+
+
+class Laplace(Noise):
+    """Laplace noise, which gives decimals. The parameters are those of `Noise`."""
+
+    def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        return rng.laplace(0.0, scale, shape)
+
+    def _with_opendp(self, values: NDArray[np.int64], budget: Budget) -> NDArray[np.float64]:
+        return _opendp(values.astype(np.float64), budget)
+
+
+class Geometric(Noise):
+    """Two-sided geometric (discrete Laplace) noise, which gives whole numbers. The parameters are those of `Noise`."""
+
+    def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        # The difference of two geometric variables has P(k) proportional to exp(-|k| / scale).
+        success = -np.expm1(-1.0 / scale)
+        return (rng.geometric(success, shape) - rng.geometric(success, shape)).astype(np.float64)
+
+    def _with_opendp(self, values: NDArray[np.int64], budget: Budget) -> NDArray[np.float64]:
+        return _opendp(values, budget)
+
+
+def _opendp(values: NDArray[np.int64] | NDArray[np.float64], budget: Budget) -> NDArray[np.float64]:
+    """Add Laplace noise to floats, or its discrete kind to whole numbers, with OpenDP."""
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise InvalidSetting(
+            "Noise for publication is drawn with OpenDP, which is not installed: pip install 'rekindle[dp]'. "
+            "To simulate only, give the defence a seed."
+        ) from None
+    dp.enable_features("contrib")
+    whole = np.issubdtype(values.dtype, np.integer)
+    kind = dp.atom_domain(T=int) if whole else dp.atom_domain(T=float, nan=False)
+    mechanism = dp.m.make_laplace(
+        dp.vector_domain(kind), dp.l1_distance(T=int if whole else float), scale=budget.scale
+    )
+    spent: float = mechanism.map(  # type: ignore[no-untyped-call]
+        SENSITIVITY[budget.neighbours] if whole else float(SENSITIVITY[budget.neighbours])
+    )
+    if spent > budget.per_event * (1 + 1e-6):
+        raise InvalidSetting(f"OpenDP would spend epsilon {spent} an event, more than {budget.per_event}.")
+    return np.asarray(mechanism(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)

@@ -1,0 +1,89 @@
+"""Defences by name, for command lines and files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rekindle.defences.base import Chain, Defence
+from rekindle.defences.coarsen import CoarserSpace, CoarserTime
+from rekindle.defences.noise import Geometric, Laplace
+from rekindle.defences.numbers import Cap, Round, Suppress
+from rekindle.defences.presets import PRESETS
+from rekindle.defences.sample import Sample
+from rekindle.errors import InvalidSetting
+
+__all__ = ["DEFENCES", "make_defence", "parse_defence"]
+
+DEFENCES: dict[str, type[Defence]] = {
+    "suppress": Suppress,
+    "round": Round,
+    "cap": Cap,
+    "laplace": Laplace,
+    "geometric": Geometric,
+    "coarser-space": CoarserSpace,
+    "coarser-time": CoarserTime,
+    "sample": Sample,
+}
+"""The defences by name. To add one, write its module and add a line here; the contract tests take it from there."""
+
+_ONE = re.compile(r"([a-z0-9-]+)(?::(.*))?", re.ASCII)
+
+
+def make_defence(name: str, settings: Mapping[str, Any]) -> Defence:
+    """Build a defence by its name."""
+    if name not in DEFENCES:
+        raise InvalidSetting(
+            f"There is no defence {name!r}; choose {', '.join(DEFENCES)}, or a preset: {', '.join(PRESETS)}."
+        )
+    kind = DEFENCES[name]
+    known = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
+    for setting in settings:
+        if setting not in known:
+            raise InvalidSetting(f"The defence {name!r} has no setting {setting!r}; it has {', '.join(known)}.")
+    try:
+        return kind(**settings)
+    except TypeError as error:
+        raise InvalidSetting(f"The defence {name!r} does not take these settings: {error}.") from None
+
+
+def parse_defence(text: str) -> Defence:
+    """Read ``"suppress:below=10 + round:to=5"``, the name of a preset, or ``"none"``.
+
+    Parameters
+    ----------
+    text
+        One or more defences with ``+`` between them, in order. Each is a name, or a name, a colon and its settings.
+    """
+    found: list[Defence] = []
+    for part in text.split("+"):
+        match = _ONE.fullmatch(part.strip())
+        if match is None:
+            raise InvalidSetting(
+                f"{part.strip()!r} is no defence; write for example 'suppress:below=10 + round:to=5'."
+            )
+        name, rest = match[1], match[2]
+        if rest is None and name == "none":
+            continue
+        if rest is None and name in PRESETS:
+            found.append(PRESETS[name].defence)
+            continue
+        settings = {}
+        for one in rest.split(",") if rest else ():
+            key, equals, value = one.partition("=")
+            if not equals:
+                raise InvalidSetting(f"{one.strip()!r} of the defence {name!r} is no setting; write name=value.")
+            settings[key.strip()] = _value(value.strip())
+        found.append(make_defence(name, settings))
+    return found[0] if len(found) == 1 else Chain(found)
+
+
+def _value(text: str) -> Any:
+    """A number, true or false, or else the text itself."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, (int, float, bool)) else text
