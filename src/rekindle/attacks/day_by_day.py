@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -27,6 +27,9 @@ from rekindle.model import Calendar, Counts, Locations, Trajectories
 from rekindle.model.calendar import NIGHT_END
 
 __all__ = ["DayByDay", "DayByDayRun"]
+
+LARGE_DAY = 1_000_000
+ROUNDING = 1e-9
 
 SMALL_DAY = 12_000
 """People x steps a day up to which plain numpy is quicker than loading the compiled kernels."""
@@ -138,19 +141,30 @@ class DayByDayRun(Run):
         return sum(day.cells.shape[1] for day in list(self._days))
 
     def _take(self, counts: Counts) -> None:
-        days, done = list(counts.calendar.days()), self.days_done
-        tasks = (self._task(counts.values[day], done + number) for number, day in enumerate(days))
-        if self.attack.remembers or not self.compiled or len(days) == 1 or self.attack.workers == 1:
-            found = (task.recover() for task in tasks)
-        else:
-            # The days do not need each other until they are linked. The kernels leave Python to the other threads.
-            pool = Parallel(n_jobs=self.attack.workers or -1, prefer="threads", return_as="generator")
-            found = pool(delayed(DayTask.recover)(task) for task in tasks)
-        for cells, costs, gap in found:
-            if self.stopped:
-                raise Stopped("The run was stopped.")
-            self._add(self._linked(cells, costs, gap))
-            self._report()
+        days = list(counts.calendar.days())
+        size = self._days_at_once() if len(days) > 1 else 1
+        for begin in range(0, len(days), size):
+            done = self.days_done
+            tasks = [self._task(counts.values[day], done + at) for at, day in enumerate(days[begin : begin + size])]
+            if size == 1:
+                found = [task.recover() for task in tasks]
+            else:
+                # The days do not need each other until they are linked. The kernels leave Python to the other threads.
+                found = Parallel(n_jobs=self.attack.workers or -1, prefer="threads")(
+                    map(delayed(DayTask.recover), tasks)
+                )
+            for cells, costs, gap in found:
+                if self.stopped:
+                    raise Stopped("The run was stopped.")
+                self._add(self._linked(cells, costs, gap))
+                self._report()
+
+    def _days_at_once(self) -> int:
+        """How many days to recover side by side before they are linked: few large ones, so that little is lost."""
+        workers = self.attack.workers or cpu_count()
+        if self.attack.remembers or not self.compiled or workers == 1:
+            return 1
+        return workers * max(1, LARGE_DAY // (self.people * self.calendar.steps_per_day))
 
     @property
     def compiled(self) -> bool:
@@ -283,18 +297,19 @@ class DayTask:
         # From here on, places are numbered in the order in which they are listed.
         counts = np.ascontiguousarray(self.counts[:, places], dtype=np.int64)
         first = np.repeat(np.arange(len(places), dtype=np.int32), counts[0])[rows]
-        costs = [self._cost_of(step) for step in range(len(counts) - 1)]
+        costs = self._costs(len(counts) - 1)
         if self.compiled and all(isinstance(cost, TargetCost) for cost in costs):
             cells, totals, gap = self._recover_compiled(counts, first, costs, places)
         else:
             cells, totals, gap = self._recover_plain(counts, first, costs, places)
         return places.astype(np.int32)[cells], np.concatenate([[np.nan], totals]), gap
 
-    def _cost_of(self, step: int) -> MoveCost:
-        """The cost of the transition that departs at a step of the day."""
-        midnight = self.start.replace(hour=0, minute=0, second=0)
-        at_night = self.start + step * self.step < midnight + NIGHT_END
-        return self.attack.first if step == 0 else self.attack.night if at_night else self.attack.day
+    def _costs(self, transitions: int) -> list[MoveCost]:
+        """The cost of each transition of the day, by the time at which it departs."""
+        six = self.start.replace(hour=0, minute=0, second=0) + NIGHT_END
+        at_night = max(0, -((self.start - six) // self.step))
+        attack = self.attack
+        return [attack.first, *[attack.night] * (at_night - 1), *[attack.day] * transitions][:transitions]
 
     def _popular(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return popular_places(sparse.csr_array(self.transitions[places][:, places]))
@@ -308,7 +323,9 @@ class DayTask:
         popular = self._popular(places) if self.attack.remembers else None
         xy = self.locations.xy_km[places]
         found = recover_day(counts, first, xy, np.array(kinds, dtype=np.uint8), popular, stop=self.stop)
-        return found.cells, found.costs, float(found.gaps.max(initial=0.0))
+        share = found.gaps / np.maximum(found.costs, 1.0)
+        # What rounding leaves between an optimal cost and its proof is no gap.
+        return found.cells, found.costs, float(share.max(initial=0.0, where=share > ROUNDING))
 
     def _recover_plain(
         self, counts: NDArray[np.int64], first: NDArray[np.int32], costs: list[MoveCost], places: NDArray[np.int64]
