@@ -69,13 +69,15 @@ class Calendar:
                 raise InvalidData(
                     f"The start is {start!r}; write a date and time such as '2014-05-01 00:00'."
                 ) from None
+        if not isinstance(start, datetime):
+            raise InvalidData(f"The start is {start!r}; it must be a datetime, or a text such as '2014-05-01 00:00'.")
         if start.tzinfo is not None:
             raise InvalidData(f"The start {start} has a time zone; give the local clock time without one.")
         if start.microsecond:
             raise InvalidData(f"The start {start} is not a whole second.")
         step = parse_step(step)
         if step <= timedelta(0) or DAY % step or step.microseconds:
-            raise InvalidData(f"The step is {step}; it must be whole seconds and divide 24 hours evenly.")
+            raise InvalidData(f"The step is {step} (h:min:s); it must be whole seconds and divide 24 hours evenly.")
         midnight = start.replace(hour=0, minute=0, second=0)
         if start - midnight > NIGHT_END:
             raise InvalidData(
@@ -124,6 +126,8 @@ class Calendar:
 
     def day(self, number: int) -> slice:
         """Steps of the day with that number, counted from 0."""
+        if number < 0 or (self.steps is not None and number >= self.number_of_days):
+            raise InvalidData(f"There is no day {number} in the calendar {self.to_json()}; days are counted from 0.")
         first = self.first_day_steps
         begin = 0 if number == 0 else first + (number - 1) * self.steps_per_day
         end = first + number * self.steps_per_day

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rekindle.errors import InvalidData
 from rekindle.model.calendar import Calendar
-from rekindle.model.locations import Locations, frozen
+from rekindle.model.locations import Locations, frozen, to_array
 
 __all__ = ["Counts"]
 
@@ -38,7 +38,7 @@ class Counts:
     calendar: Calendar
 
     def __init__(self, values: ArrayLike, locations: Locations, calendar: Calendar) -> None:
-        array = np.asarray(values)
+        array = to_array(values, "Counts")
         if array.ndim != 2 or not array.size:
             raise InvalidData(
                 f"Counts must be an array of steps x locations, at least one each; its shape is {array.shape}."
@@ -112,18 +112,27 @@ class Counts:
 
     def between(self, start: datetime | None = None, end: datetime | None = None) -> Counts:
         """The counts from `start` on and before `end`; the first step must lie between 00:00 and 06:00."""
-        times = self.calendar.times()
-        first = 0 if start is None else int(np.searchsorted(times, np.datetime64(start, "s")))
-        last = len(times) if end is None else int(np.searchsorted(times, np.datetime64(end, "s")))
+        first, last = (
+            bound if time is None else min(max(0, self._steps_before(time)), self.steps)
+            for time, bound in ((start, 0), (end, self.steps))
+        )
         if first >= last:
-            raise InvalidData(f"No step lies from {start} to {end}; the counts run from {times[0]} to {times[-1]}.")
+            raise InvalidData(
+                f"No step lies from {start or 'the start'} to {end or 'the end'}; the counts run from "
+                f"{self.calendar.start} to {self.calendar.time(self.steps - 1)}."
+            )
         return self.part(slice(first, last))
+
+    def _steps_before(self, time: datetime) -> int:
+        if time.tzinfo is not None:
+            raise InvalidData(f"The time {time} has a time zone; give the local clock time without one.")
+        return -((self.calendar.start - time) // self.calendar.step)
 
 
 def _whole(array: NDArray[np.generic], name: Callable[[int, int], str]) -> NDArray[np.int64]:
     """Turn floats that are whole into integers; anything else is refused."""
     if array.dtype == bool or not np.issubdtype(array.dtype, np.floating):
-        raise InvalidData(f"Counts have the type {array.dtype}; they must be whole numbers.")
+        raise InvalidData(f"Counts have the type {array.dtype}; they must be whole numbers and none may be missing.")
     not_whole = ~(np.isfinite(array) & (array == np.floor(array)))
     if not_whole.any():
         step, place = np.argwhere(not_whole)[0]

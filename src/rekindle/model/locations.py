@@ -24,6 +24,14 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def to_array(values: ArrayLike, what: str, dtype: Any = None) -> NDArray[Any]:
+    """Take values as an array, without a copy where they are one of that type already."""
+    try:
+        return np.asarray(values, dtype)
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"{what} cannot be read as an array of numbers ({error}).") from None
+
+
 def project_to_plane(lat: ArrayLike, lng: ArrayLike, origin: tuple[float, float]) -> NDArray[np.float64]:
     """Project onto a local plane around an origin (equirectangular, good to a part in a thousand within a city).
 
@@ -63,19 +71,14 @@ class Locations:
     lat_lng: NDArray[np.float64] | None
 
     def __init__(self, xy_km: ArrayLike, ids: Iterable[str] | None = None, lat_lng: ArrayLike | None = None) -> None:
-        xy = np.ascontiguousarray(xy_km, dtype=np.float64)
+        xy = np.ascontiguousarray(to_array(xy_km, "Centres", np.float64))
         if xy.ndim != 2 or xy.shape[1:] != (2,) or not len(xy):
             raise InvalidData(f"Centres must be an array of locations x 2, at least one; its shape is {xy.shape}.")
-        names = tuple(map(str, range(len(xy)))) if ids is None else tuple(map(str, ids))
-        if len(names) != len(xy):
-            raise InvalidData(f"There are {len(names)} names for {len(xy)} locations.")
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InvalidData(f"Location {twice!r} is listed twice; every location needs a name of its own.")
+        names = _names(ids, len(xy))
         _refuse_not_finite(xy, names, "centre")
         degrees = None
         if lat_lng is not None:
-            degrees = np.ascontiguousarray(lat_lng, dtype=np.float64)
+            degrees = np.ascontiguousarray(to_array(lat_lng, "lat_lng", np.float64))
             if degrees.shape != xy.shape:
                 raise InvalidData(f"lat_lng has the shape {degrees.shape}; it must be {xy.shape}, like the centres.")
             _refuse_not_finite(degrees, names, "latitude or longitude")
@@ -94,11 +97,13 @@ class Locations:
     @classmethod
     def from_lat_lng(cls, lat_lng: ArrayLike, ids: Iterable[str] | None = None) -> Locations:
         """Build from degrees alone: centres are projected to a local plane around their middle."""
-        degrees = np.asarray(lat_lng, dtype=np.float64)
+        degrees = to_array(lat_lng, "lat_lng", np.float64)
         if degrees.ndim != 2 or degrees.shape[1:] != (2,) or not len(degrees):
             raise InvalidData(
                 f"lat_lng must be an array of locations x 2, at least one; its shape is {degrees.shape}."
             )
+        names = _names(ids, len(degrees))
+        _refuse_not_finite(degrees, names, "latitude or longitude")
         # Around the middle of the box, on whichever side of the date line most of it lies.
         lng = degrees[:, 1]
         unwrapped = (lng - lng[0] + 180.0) % 360.0 - 180.0 + lng[0]
@@ -106,7 +111,7 @@ class Locations:
             float(degrees[:, 0].min() + degrees[:, 0].max()) / 2,
             float(unwrapped.min() + unwrapped.max()) / 2,
         )
-        return cls(project_to_plane(degrees[:, 0], lng, origin), ids, degrees)
+        return cls(project_to_plane(degrees[:, 0], lng, origin), names, degrees)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -144,6 +149,16 @@ class Locations:
     @cached_property
     def _position(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.ids)}
+
+
+def _names(ids: Iterable[str] | None, size: int) -> tuple[str, ...]:
+    names = tuple(map(str, range(size) if ids is None else ids))
+    if len(names) != size:
+        raise InvalidData(f"There are {len(names)} names for {size} locations.")
+    if len(set(names)) != size:
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidData(f"Location {twice!r} is listed twice; every location needs a name of its own.")
+    return names
 
 
 def _refuse_not_finite(values: NDArray[np.float64], names: tuple[str, ...], what: str) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rekindle.errors import InvalidData
 from rekindle.model.calendar import Calendar
 from rekindle.model.counts import Counts
-from rekindle.model.locations import Locations, frozen
+from rekindle.model.locations import Locations, frozen, to_array
 
 __all__ = ["Trajectories"]
 
@@ -44,7 +44,7 @@ class Trajectories:
         calendar: Calendar,
         people_ids: Iterable[str] | None = None,
     ) -> None:
-        array = np.asarray(cells)
+        array = to_array(cells, "Trajectories")
         if array.ndim != 2 or not len(array):
             raise InvalidData(
                 f"Trajectories must be an array of people x steps, at least one person; its shape is {array.shape}."
