@@ -9,9 +9,17 @@ from hypothesis import strategies as st
 from tests.small import random_truth, truths
 
 import rekindle as rk
-from rekindle.attacks import ATTACKS
+from rekindle.attacks import ATTACKS, day_by_day
 
 every_attack = pytest.mark.parametrize("kind", ATTACKS.values(), ids=ATTACKS.keys())
+
+
+@pytest.fixture(scope="module", params=["plain", "compiled"], autouse=True)
+def path(request):
+    """Both ways through the machine: small days in plain numpy, larger ones compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(day_by_day, "SMALL_DAY", 10**9 if request.param == "plain" else 0)
+        yield request.param
 
 
 @pytest.fixture(scope="module")

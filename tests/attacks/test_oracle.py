@@ -8,11 +8,20 @@ from tests.reference import oracle
 from tests.small import random_truth, truths
 
 import rekindle as rk
+from rekindle.attacks import day_by_day
 
 ATTACKS = {
     "baseline": (rk.Baseline, oracle.baseline_cost, 1),
     "enhanced": (rk.Enhanced, oracle.enhanced_cost, 3),
 }
+
+
+@pytest.fixture(scope="module", params=["plain", "compiled"], autouse=True)
+def path(request):
+    """Both ways through the machine: small days in plain numpy, larger ones compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(day_by_day, "SMALL_DAY", 10**9 if request.param == "plain" else 0)
+        yield request.param
 
 
 def assert_follows_the_equations(name, counts, **settings):
@@ -29,7 +38,7 @@ def assert_follows_the_equations(name, counts, **settings):
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(truth=truths(), seed=st.none() | st.integers(0, 9))
 def test_costs_are_those_of_the_paper(name, truth, seed):
     assert_follows_the_equations(name, truth.counts(), seed=seed)
