@@ -13,21 +13,27 @@ from rekindle.evaluation.evaluate import (
 )
 from rekindle.evaluation.mapping import Mapping, map_people
 from rekindle.evaluation.uniqueness import distinct_sets, top_places, uniqueness
+from rekindle.evaluation.utility import UTILITIES, Utility, UtilityMetric, implied_flows, utility
 
 __all__ = [
     "METRICS",
+    "UTILITIES",
     "Evaluation",
     "Mapping",
     "Metric",
     "PerPerson",
     "Spread",
+    "Utility",
+    "UtilityMetric",
     "Yardsticks",
     "deal_at_random",
     "distinct_sets",
     "evaluate",
+    "implied_flows",
     "map_people",
     "stay_if_possible",
     "top_places",
     "uniqueness",
+    "utility",
     "yardsticks",
 ]

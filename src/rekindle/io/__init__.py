@@ -2,6 +2,7 @@
 
 from rekindle.io.dataset import Dataset, read_dataset, write_dataset
 from rekindle.io.recovery import RecoveryFolder, StoredRecovery, read_recovery
+from rekindle.io.release import read_release, write_release
 from rekindle.io.tables import read_counts, read_locations, write_counts, write_locations
 from rekindle.io.trajectories import write_trajectories
 
@@ -13,8 +14,10 @@ __all__ = [
     "read_dataset",
     "read_locations",
     "read_recovery",
+    "read_release",
     "write_counts",
     "write_dataset",
     "write_locations",
+    "write_release",
     "write_trajectories",
 ]

@@ -1,0 +1,190 @@
+"""How much use is left in a release: what a reader of it would get wrong.
+
+The release is read at the detail of the original counts, as a reader would who has nothing else: a withheld number is 0,
+a larger cell is spread evenly over the places that lie nearest to its centre, and a number holds until the next one.
+So every loss counts, whether it comes from noise, from withholding or from lost detail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from scipy.stats import rankdata
+
+from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.model import Calendar, Counts, Locations, Release
+
+__all__ = ["UTILITIES", "Utility", "UtilityMetric", "implied_flows", "read_at", "utility"]
+
+Floats = NDArray[np.float64]
+
+BUSIEST = 20
+
+
+@dataclass(frozen=True)
+class UtilityMetric:
+    """A number that says how much use is left, with its unit and the direction in which there is more."""
+
+    name: str
+    unit: str
+    useful_when: Literal["higher", "lower"]
+    meaning: str
+    value: Callable[[Utility], float]
+
+
+@dataclass(frozen=True)
+class Utility:
+    """How far what is read from a release is from the counts. Errors are sums of absolute errors over sums of counts.
+
+    Attributes
+    ----------
+    count_error
+        Relative error of the counts of places at steps.
+    place_total_error
+        Relative error of the totals of places over all steps.
+    hour_total_error
+        Relative error of the totals of hours over all places: a release that withholds loses people.
+    profile_error
+        Relative error of the totals of places at each hour of the day.
+    flow_error
+        Relative error of the flows between places that the counts imply, summed over all steps; see `implied_flows`.
+    busiest_rank_correlation
+        Spearman's correlation of the totals of the 20 truly busiest places: 1 where they keep their order.
+    withheld
+        Share of the numbers that are withheld.
+    """
+
+    count_error: float
+    place_total_error: float
+    hour_total_error: float
+    profile_error: float
+    flow_error: float
+    busiest_rank_correlation: float
+    withheld: float
+
+    def to_json(self) -> dict[str, float]:
+        """All numbers in plain values."""
+        return {metric.name: metric.value(self) for metric in UTILITIES}
+
+
+UTILITIES = (
+    UtilityMetric("count_error", "share", "lower", "error of counts", lambda u: u.count_error),
+    UtilityMetric("place_total_error", "share", "lower", "error of totals of places", lambda u: u.place_total_error),
+    UtilityMetric("hour_total_error", "share", "lower", "error of totals of hours", lambda u: u.hour_total_error),
+    UtilityMetric("profile_error", "share", "lower", "error of places by hour of the day", lambda u: u.profile_error),
+    UtilityMetric("flow_error", "share", "lower", "error of implied flows between places", lambda u: u.flow_error),
+    UtilityMetric(
+        "busiest_rank_correlation",
+        "correlation",
+        "higher",
+        "order of the busiest places",
+        lambda u: u.busiest_rank_correlation,
+    ),
+    UtilityMetric("withheld", "share", "lower", "numbers that are withheld", lambda u: u.withheld),
+)
+"""The numbers that every utility has one of. To add one, add a line here."""
+
+
+def utility(counts: Counts, release: Release | Counts, *, scale: float = 1.0) -> Utility:
+    """Say how much use is left in a release.
+
+    Parameters
+    ----------
+    counts
+        The original counts.
+    release
+        What was published of them, in the same or in coarser places and steps.
+    scale
+        What the published numbers are multiplied by to speak of everyone, such as `Defence.scale` of a sample.
+    """
+    if not np.isfinite(scale) or scale <= 0:
+        raise InvalidSetting(f"The scale is {scale!r}; it must be a number larger than 0.")
+    if isinstance(release, Counts):
+        release = Release.of(release)
+    true = counts.values.astype(np.float64)
+    read = read_at(release, counts.locations, counts.calendar) * scale
+    hours = counts.calendar.times().astype("datetime64[h]").astype(np.int64)
+    hour_starts = np.flatnonzero(np.diff(hours, prepend=hours[0] - 1))
+    of_day = hours % 24
+    busiest = np.argsort(-true.sum(axis=0), kind="stable")[:BUSIEST]
+    return Utility(
+        count_error=_relative(read, true),
+        place_total_error=_relative(read.sum(axis=0), true.sum(axis=0)),
+        hour_total_error=_relative(
+            np.add.reduceat(read.sum(axis=1), hour_starts), np.add.reduceat(true.sum(axis=1), hour_starts)
+        ),
+        profile_error=_relative(_by_hour_of_day(read, of_day), _by_hour_of_day(true, of_day)),
+        flow_error=_relative(implied_flows(read), implied_flows(true)),
+        busiest_rank_correlation=_rank_correlation(read.sum(axis=0)[busiest], true.sum(axis=0)[busiest]),
+        withheld=float(release.withheld.mean()),
+    )
+
+
+def read_at(release: Release, locations: Locations, calendar: Calendar) -> Floats:
+    """Read a release at the detail of finer places and steps.
+
+    Returns
+    -------
+    (steps, locations) float64 people; 0 where a number is withheld or its time is not in the release.
+    """
+    values = np.nan_to_num(release.values)
+    if release.locations != locations:
+        if len(release.locations) > len(locations):
+            raise InvalidData(
+                f"The release has {len(release.locations)} places, the counts {len(locations)}; it must have as many, or "
+                "fewer and larger ones."
+            )
+        place = cKDTree(release.locations.xy_km).query(locations.xy_km)[1]
+        values = values[:, place] / np.bincount(place, minlength=len(release.locations))[place]
+    if release.calendar != calendar:
+        seconds = int(release.calendar.step.total_seconds())
+        offset = (calendar.times() - np.datetime64(release.calendar.start, "s")).astype(np.int64) // seconds
+        inside = (offset >= 0) & (offset < release.steps)
+        if not inside.any():
+            raise InvalidData(f"The release from {release.calendar.start} on shares no time with the counts.")
+        values = np.where(inside[:, None], values[np.clip(offset, 0, release.steps - 1)], 0.0)
+    return values
+
+
+def implied_flows(values: Floats) -> Floats:
+    """Flows between places that counts imply, if as many people as possible stay and the others mix.
+
+    From one step to the next a place that loses people sends out as many as it loses, and they go to the places that
+    gain people, in proportion to the gains. Where the gains are more than the losses, or less, the difference comes from
+    nowhere or goes there.
+
+    Parameters
+    ----------
+    values
+        (steps, locations) float64 people; negative ones are taken as 0.
+
+    Returns
+    -------
+    (locations, locations) float64: people who moved from one place to another, over all steps.
+    """
+    change = np.diff(np.maximum(values, 0.0), axis=0)
+    lost, gained = np.maximum(-change, 0.0), np.maximum(change, 0.0)
+    moving = np.maximum(lost.sum(axis=1), gained.sum(axis=1))
+    return np.asarray((lost / np.maximum(moving, 1e-12)[:, None]).T @ gained)
+
+
+def _by_hour_of_day(values: Floats, of_day: NDArray[np.int64]) -> Floats:
+    return np.stack([values[of_day == hour].sum(axis=0) for hour in range(24)])
+
+
+def _relative(read: Floats, true: Floats) -> float:
+    """Sum of the absolute errors as a share of the sum, which is taken as one person at least."""
+    return float(np.abs(read - true).sum() / max(true.sum(), 1.0))
+
+
+def _rank_correlation(read: Floats, true: Floats) -> float:
+    """Spearman's correlation; where either has no order, 1 if they are the same and 0 otherwise."""
+    ranks = rankdata(read), rankdata(true)
+    if np.ptp(ranks[0]) == 0 or np.ptp(ranks[1]) == 0:
+        return float(np.array_equal(*ranks))
+    return float(np.corrcoef(*ranks)[0, 1])
