@@ -1,0 +1,1 @@
+"""Speed, scale and accuracy, each as a ratio within one run."""
