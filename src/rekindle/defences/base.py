@@ -31,12 +31,9 @@ class Defence(ABC):
     ----------
     needs_people
         Whether it works on the people themselves, so that counts alone are not enough.
-    keeps_sensitivity
-        Whether one person still changes the numbers of a step by no more than before. Noise may only follow those.
     """
 
     needs_people: ClassVar[bool] = False
-    keeps_sensitivity: ClassVar[bool] = False
 
     def __call__(self, data: Trajectories | Counts | Release) -> Release:
         """Give what would be published.
@@ -94,8 +91,7 @@ class Chain(Defence):
     Parameters
     ----------
     defences
-        In the order in which they are applied. Those that need the people come first; noise comes before what makes one
-        person change the numbers by more than one.
+        In the order in which they are applied. Those that need the people come first.
     """
 
     defences: tuple[Defence, ...] = field(default=())
@@ -117,11 +113,6 @@ class Chain(Defence):
     def needs_people(self) -> bool:  # type: ignore[override]
         """Whether any of them does."""
         return any(one.needs_people for one in self.defences)
-
-    @property
-    def keeps_sensitivity(self) -> bool:  # type: ignore[override]
-        """Whether all of them do."""
-        return all(one.keeps_sensitivity for one in self.defences)
 
     def __call__(self, data: Trajectories | Counts | Release) -> Release:
         """See `Defence`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +32,6 @@ class CoarserSpace(Defence):
     km
         Side of the squares, km.
     """
-
-    keeps_sensitivity: ClassVar[bool] = True
 
     km: float
 
@@ -90,8 +87,6 @@ class CoarserTime(Defence):
     step
         The longer interval, such as ``"1h"``: a multiple of the interval of the data that divides 24 hours.
     """
-
-    keeps_sensitivity: ClassVar[bool] = True
 
     step: str | timedelta
 

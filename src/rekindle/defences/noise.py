@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ Unit = Literal["event", "person-day", "person"]
 Neighbours = Literal["add-remove", "substitute"]
 
 SENSITIVITY: dict[str, int] = {"add-remove": 1, "substitute": 2}
-SPOILS = ("Suppress", "Round")
+BEFORE_NOISE = ("Sample", "CoarserSpace", "CoarserTime", "Cap")
+"""After these one person still changes the numbers of a step by no more than before, so that the budget holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +98,6 @@ class Noise(Defence):
         randomness: for publication.
     """
 
-    keeps_sensitivity: ClassVar[bool] = True
-
     epsilon: float
     per: Unit
     neighbours: Neighbours = "add-remove"
@@ -125,12 +124,12 @@ class Noise(Defence):
 
     def _change(self, release: Release) -> Release:
         values = release.values
-        spoilt = [done for done in release.history if done.split("(")[0] in SPOILS]
+        spoilt = [done for done in release.history if done.split("(")[0] not in BEFORE_NOISE]
         if spoilt or np.isnan(values).any() or (values != np.floor(values)).any():
             what = f"after {spoilt[0]}" if spoilt else "to numbers that are withheld or not whole"
             raise InvalidSetting(
-                f"{self.describe()} cannot be added {what}: one person may then change the numbers by more than one, so "
-                "the budget would not hold. Add noise first; suppressing and rounding afterwards spend nothing."
+                f"{self.describe()} cannot be added {what}: its budget would not be what it says. Only "
+                f"{', '.join(BEFORE_NOISE)} may come before noise; suppressing and rounding afterwards spend nothing."
             )
         budget = self.budget(release.calendar)
         if self.seed is None:

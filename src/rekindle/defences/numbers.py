@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -87,8 +86,6 @@ class Cap(Defence):
     at
         The limit, in people.
     """
-
-    keeps_sensitivity: ClassVar[bool] = True
 
     at: float
 

@@ -32,8 +32,6 @@ class Sample(Defence):
     """
 
     needs_people: ClassVar[bool] = True
-    keeps_sensitivity: ClassVar[bool] = True
-
     share: float
     seed: int = 0
 

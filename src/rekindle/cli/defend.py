@@ -1,0 +1,160 @@
+"""`rekindle defend`: protect counts and write a release for publication."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, cast, get_args
+
+import typer
+
+from rekindle.cli.shared import console, read_input, table
+from rekindle.defences import (
+    PRESETS,
+    Cap,
+    Chain,
+    CoarserSpace,
+    CoarserTime,
+    Defence,
+    Geometric,
+    Laplace,
+    Noise,
+    Round,
+    Sample,
+    Suppress,
+    parse_defence,
+)
+from rekindle.defences.noise import Neighbours, Unit
+from rekindle.errors import InvalidData, InvalidSetting, OutputExists
+from rekindle.evaluation import UTILITIES, utility
+from rekindle.io import write_locations, write_release
+from rekindle.model import Calendar
+
+NOISES: dict[str, type[Noise]] = {"laplace": Laplace, "geometric": Geometric}
+
+
+def defend(
+    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a table of counts (csv or parquet).")],
+    out: Annotated[Path, typer.Option(help="The file to publish: .csv or .parquet.")],
+    preset: Annotated[
+        str | None, typer.Option(help=f"What a publisher is known to do: {', '.join(PRESETS)}.")
+    ] = None,
+    defence: Annotated[
+        str | None,
+        typer.Option(
+            help="Defences in your own order, such as 'laplace:epsilon=1,per=person-day + suppress:below=10'."
+        ),
+    ] = None,
+    sample: Annotated[
+        float | None, typer.Option(help="Count only this share of the people; needs the truth.")
+    ] = None,
+    cell_km: Annotated[float | None, typer.Option(help="Merge places into squares of this side.")] = None,
+    step: Annotated[str | None, typer.Option(help="Publish only every so often, such as 1h.")] = None,
+    cap_at: Annotated[float | None, typer.Option(help="Publish no number above this.")] = None,
+    noise: Annotated[str | None, typer.Option(help=f"Add noise: {' or '.join(NOISES)}; with --epsilon.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The privacy budget of the noise.")] = None,
+    per: Annotated[str, typer.Option(help=f"What the budget is for: {', '.join(get_args(Unit))}.")] = "person-day",
+    neighbours: Annotated[
+        str, typer.Option(help=f"What the budget hides about it: {' or '.join(get_args(Neighbours))}.")
+    ] = "add-remove",
+    suppress_below: Annotated[float | None, typer.Option(help="Withhold numbers below this.")] = None,
+    keep_zeros: Annotated[bool, typer.Option("--keep-zeros", help="Do not withhold zeros.")] = False,
+    round_to: Annotated[float | None, typer.Option(help="Round to multiples of this.")] = None,
+    locations: Annotated[
+        Path | None, typer.Option(help="Where the places are, if DATASET is a table that does not say it.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option(help="long (a row for each number) or wide (a column for each place).")
+    ] = "long",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+) -> None:
+    """Protect counts and write a release for publication.
+
+    The options apply in the order in which they are listed here. Noise is drawn with OpenDP from the system's randomness,
+    without a seed: every run gives other numbers, and publishing two of them spends the budget twice.
+    """
+    if form not in ("long", "wide"):
+        raise InvalidSetting(f"--form is {form!r}; choose long or wide.")
+    chosen: list[Defence] = []
+    if sample is not None:
+        chosen.append(Sample(share=sample))
+    if cell_km is not None:
+        chosen.append(CoarserSpace(km=cell_km))
+    if step is not None:
+        chosen.append(CoarserTime(step=step))
+    if cap_at is not None:
+        chosen.append(Cap(at=cap_at))
+    if (noise is None) != (epsilon is None):
+        raise InvalidSetting("--noise and --epsilon belong together; give both or none.")
+    if noise is not None and epsilon is not None:
+        if noise not in NOISES:
+            raise InvalidSetting(f"--noise is {noise!r}; choose {' or '.join(NOISES)}.")
+        chosen.append(
+            NOISES[noise](epsilon=epsilon, per=cast("Unit", per), neighbours=cast("Neighbours", neighbours))
+        )
+    if suppress_below is not None:
+        chosen.append(Suppress(below=suppress_below, zeros=not keep_zeros))
+    if round_to is not None:
+        chosen.append(Round(to=round_to))
+    if (preset is not None) + (defence is not None) + bool(chosen) != 1:
+        raise InvalidSetting("Give either --preset, or --defence, or options such as --suppress-below 10.")
+    if preset is not None:
+        if preset not in PRESETS:
+            raise InvalidSetting(f"There is no preset {preset!r}; choose {', '.join(PRESETS)}.")
+        chosen = [PRESETS[preset].defence]
+        console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}", highlight=False, markup=False)
+    if defence is not None:
+        chosen = [parse_defence(defence)]
+    publish(
+        Chain(chosen),
+        dataset,
+        out,
+        locations=locations,
+        form=cast('Literal["long", "wide"]', form),
+        overwrite=overwrite,
+    )
+
+
+def publish(
+    chain: Chain,
+    dataset: Path,
+    out: Path,
+    *,
+    locations: Path | None,
+    form: Literal["long", "wide"],
+    overwrite: bool,
+) -> None:
+    """Apply the defences with randomness that nobody can draw again, write the release and say what it costs."""
+    places = out.with_name(f"{out.stem}.locations.csv")
+    for path in (out, places):
+        if path.exists() and not overwrite:
+            raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or --overwrite.")
+    data = read_input(dataset, locations)
+    chain = chain.for_publication()
+    if chain.needs_people and data.truth is None:
+        raise InvalidData(f"{dataset} has no truth, and a sample of the people needs the people themselves.")
+    release = chain(data.truth if chain.needs_people and data.truth is not None else data.counts)
+    write_release(out, release, form=form, overwrite=overwrite)
+    write_locations(places, release.locations, overwrite=overwrite)
+    console.print("Done to the counts: " + " -> ".join(release.history), highlight=False, markup=False)
+    show_budgets(chain, data.calendar)
+    left = utility(data.counts, release, scale=chain.scale)
+    rows = [[f"{m.meaning} ({m.unit}, {m.useful_when} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
+    console.print(table("What a reader loses", ["", "release"], rows))
+    console.print(f"The release: [bold]{out}[/bold], its places: {places}")
+
+
+def show_budgets(chain: Chain, calendar: Calendar) -> None:
+    """Print what the noise spends, for each unit."""
+    noisy = False
+    for one in chain.defences:
+        if isinstance(one, Noise):
+            noisy = True
+            console.print(one.budget(calendar).describe(), highlight=False)
+        calendar = one.calendar(calendar)
+    if noisy:
+        console.print(
+            "The noise was drawn with OpenDP from the system's randomness, without a seed. "
+            "Every further release of the same people spends its own budget on top."
+        )
+    else:
+        console.print("No noise was added: this release has no privacy budget and no proof of privacy.")
