@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "compiled", "in_threads"]
+__all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "compiled", "compiled_sum", "in_threads"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Progress = Callable[[float], None]
@@ -28,6 +28,11 @@ Progress = Callable[[float], None]
 def compiled(function: Kernel) -> Kernel:
     """Compile a hot loop, once for all runs, such that threads can run it side by side."""
     return cast(Kernel, numba.njit(cache=True, nogil=True)(function))
+
+
+def compiled_sum(function: Kernel) -> Kernel:
+    """Compile a sum whose terms may be added in any order, which several lanes of the processor then share."""
+    return cast(Kernel, numba.njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})(function))
 
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
