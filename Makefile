@@ -31,8 +31,13 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed
 
-docs: $(VENV)/.dev
-	@echo "docs/ holds plain Markdown"
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --quiet
+	@echo "The site is in site/index.html"
+
+$(VENV)/.docs: $(VENV)/.user
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) demo benchmarks/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
