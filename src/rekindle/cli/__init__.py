@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from rekindle import __version__
+from rekindle.cli import prepare
 from rekindle.cli.attack import attack
+from rekindle.cli.defend import defend
 from rekindle.cli.demo import demo
 from rekindle.cli.evaluate import evaluate_command
 from rekindle.cli.shared import errors
@@ -45,8 +47,10 @@ def _options(
 
 
 app.command()(demo)
+app.add_typer(prepare.app, name="prepare")
 app.command()(attack)
 app.command("evaluate")(evaluate_command)
+app.command()(defend)
 
 
 def main(arguments: list[str] | None = None) -> None:
