@@ -1,0 +1,46 @@
+"""The defences that an audit tries where nobody named any: steps of each kind that suit the data."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from scipy.spatial import cKDTree
+
+from rekindle.defences import PRESETS, CoarserSpace, CoarserTime, Defence, Geometric, Round, Sample, Suppress
+from rekindle.model import Counts, Release, Trajectories
+
+__all__ = ["default_defences"]
+
+_LONGER = ("10min", "30min", "1h", "2h", "4h", "6h", "12h")
+
+
+def default_defences(given: Counts | Release, truth: Trajectories | None) -> list[Defence]:
+    """Choose eight defences: two thresholds, rounding, noise of two budgets, larger cells, longer steps, a sample.
+
+    The sample needs the people, so it is left out where they are not known.
+    """
+    chosen: list[Defence] = [
+        Suppress(below=3),
+        Suppress(below=10),
+        Round(to=5),
+        Geometric(epsilon=1.0, per="event"),
+        PRESETS["google-community-mobility"].defence,
+        CoarserSpace(km=3 * _spacing_km(given)),
+        CoarserTime(step=_longer_step(given)),
+    ]
+    return chosen if truth is None else [*chosen, Sample(share=0.5)]
+
+
+def _spacing_km(given: Counts | Release) -> float:
+    """The smallest distance between two centres, km: the side of the cells on a lattice."""
+    xy = given.locations.xy_km
+    return float(cKDTree(xy).query(xy, k=2)[0][:, 1].min()) if len(xy) > 1 else 1.0
+
+
+def _longer_step(given: Counts | Release) -> timedelta | str:
+    """At least three times the step, a round number where there is one."""
+    from rekindle.model.calendar import parse_step
+
+    step = given.calendar.step
+    fits = [text for text in _LONGER if parse_step(text) >= 3 * step and not parse_step(text) % step]
+    return fits[0] if fits else timedelta(days=1)
