@@ -28,9 +28,8 @@ Progress = Callable[[int, int | None], None]
 
 ROWS_AT_ONCE = 256
 LISTED = 64
-LEAST_LISTED = 16
-FIRST_LOOK = 512
 BLOCKS = 28
+LEAF = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +121,8 @@ def _greedy(errors: _Errors, progress: Progress | None) -> Mapping:
 
 
 def _sparse(errors: _Errors, gap: float, progress: Progress | None) -> Mapping:
-    row_of, rows = _group(errors.recovered)
-    column_of, columns = _group(errors.truth)
+    row_of, rows = _group(errors.xy, errors.recovered)
+    column_of, columns = _group(errors.xy, errors.truth)
     bounded = _BoundedErrors(errors, rows, columns)
 
     def tell(part: float) -> None:
@@ -141,12 +140,19 @@ def _sparse(errors: _Errors, gap: float, progress: Progress | None) -> Mapping:
     return Mapping(matched, total, relative_gap(total, found.bound))
 
 
-def _group(cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find people with the same trajectory: the group of each person, and one person of each group."""
+def _group(xy: NDArray[np.float64], cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find people with the same trajectory: the group of each person, and one person of each group.
+
+    Similar groups come one after the other.
+    """
     cells = np.ascontiguousarray(cells)
-    rows = cells.view(np.dtype((np.void, cells.dtype.itemsize * cells.shape[1]))).ravel()
-    _, first, group = np.unique(rows, return_index=True, return_inverse=True)
-    return group.ravel().astype(np.int64), first.astype(np.int64)
+    whole = cells.view(np.dtype((np.void, cells.dtype.itemsize * cells.shape[1]))).ravel()
+    _, first, group = np.unique(whole, return_index=True, return_inverse=True)
+    points = _block_sums(xy, cells[first])
+    order = _similar_together(points.reshape(-1, len(first)))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[group.ravel()], first[order].astype(np.int64)
 
 
 class _Errors:
@@ -194,51 +200,84 @@ class _Errors:
 
 
 class _BoundedErrors:
-    """Errors in single precision, never above the true ones, with a bound from sums over blocks of steps.
+    """Errors in single precision, never above the true ones, of true people in an order that keeps similar ones together.
 
-    The sum of the distances over a block is at least the distance between the sums of the points.
+    The sum of the distances over a block of steps is at least the distance between the sums of the points. Leaves of
+    similar people have a box around those sums, so that a search can pass over most of them.
     """
 
     def __init__(self, errors: _Errors, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
         self.errors, self.rows, self.columns = errors, rows, columns
         self.here = self._points(errors.recovered[rows])
         self.there = self._points(errors.truth[columns])
-        self.here_blocks, self.there_blocks = self._blocks(self.here), self._blocks(self.there)
+        self.here_blocks, self.there_blocks = (
+            self._blocks(errors.recovered[rows]),
+            self._blocks(errors.truth[columns]),
+        )
+        self.leaves = np.append(np.arange(0, len(columns), LEAF), len(columns))
+        self.low = np.minimum.reduceat(self.there_blocks, self.leaves[:-1], axis=2)
+        self.high = np.maximum.reduceat(self.there_blocks, self.leaves[:-1], axis=2)
         # Rounding of single precision: of every sum, and of the coordinates themselves.
         self.shrink = 1 - (errors.steps + 8) * 2.0**-23
         self.less = errors.steps * float(np.abs(errors.xy).max()) * 2.0**-21
-        self.evaluated = 0
 
     def _points(self, cells: NDArray[np.integer]) -> NDArray[np.float32]:
         """(2, people, steps) float32, km."""
         xy = self.errors.xy.astype(np.float32)
         return np.stack([xy[:, 0][cells], xy[:, 1][cells]])
 
-    def _blocks(self, points: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(2, blocks, people) float32, sums over blocks of steps."""
-        begin = np.linspace(0, self.errors.steps, min(BLOCKS, self.errors.steps), endpoint=False).astype(np.int64)
-        sums = np.empty((2, len(begin), points.shape[1]), np.float32)
-        for at in range(0, points.shape[1], 4096):
-            part = slice(at, at + 4096)
-            sums[:, :, part] = np.add.reduceat(points[:, part], begin, axis=2, dtype=np.float64).transpose(0, 2, 1)
-        return sums
+    def _blocks(self, cells: NDArray[np.integer]) -> NDArray[np.float32]:
+        return _block_sums(self.errors.xy, cells)
 
     def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
         columns = np.full((len(rows), LISTED), -1, np.int32)
         costs = np.full((len(rows), LISTED), np.inf)
         bound = np.empty(len(rows))
+        cheapest = np.minimum.reduceat(prices, self.leaves[:-1])
 
         def work(part: slice) -> None:
-            lower = np.zeros((len(rows[part]), len(prices)), np.float32)
-            _add_distances(self.here_blocks[:, :, rows[part]], self.there_blocks, lower)
-            _scan_errors(rows[part], self.here, self.there, lower, prices, self.shrink, self.less,
-                         columns[part], costs[part], bound[part])  # fmt: skip
+            _scan_errors(rows[part], self.here, self.there, self.here_blocks, self.there_blocks, self.leaves, self.low,
+                         self.high, cheapest, prices, self.shrink, self.less, columns[part], costs[part], bound[part])  # fmt: skip
 
-        in_threads(work, len(rows), chunk=16)
+        in_threads(work, len(rows), chunk=64)
         return Candidates(columns, costs, bound)
 
     def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.errors.between(self.rows[rows], self.columns[columns])
+
+
+def _block_sums(xy: NDArray[np.float64], cells: NDArray[np.integer]) -> NDArray[np.float32]:
+    """Sums of the points over blocks of steps: (2, blocks, people) float32, km."""
+    people, steps = cells.shape
+    begin = np.linspace(0, steps, min(BLOCKS, steps), endpoint=False).astype(np.int64)
+    sums = np.empty((2, len(begin), people), np.float32)
+    for at in range(0, people, 4096):
+        part = slice(at, at + 4096)
+        sums[:, :, part] = np.add.reduceat(xy[cells[part]], begin, axis=1).transpose(2, 1, 0)
+    return sums
+
+
+def _similar_together(points: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Order people such that leaves of LEAF people in a row are similar.
+
+    Parameters
+    ----------
+    points
+        (dimensions, people) float32.
+    """
+    order = np.arange(points.shape[1])
+    todo = [(0, len(order))]
+    while todo:
+        begin, end = todo.pop()
+        leaves = -(-(end - begin) // LEAF)
+        if leaves <= 1:
+            continue
+        part = points[:, order[begin:end]]
+        widest = int(part.std(axis=1).argmax())
+        order[begin:end] = order[begin:end][np.argsort(part[widest], kind="stable")]
+        middle = begin + leaves // 2 * LEAF
+        todo += [(begin, middle), (middle, end)]
+    return order
 
 
 @compiled
@@ -274,7 +313,12 @@ def _scan_errors(
     rows: NDArray[np.int64],
     here: NDArray[np.float32],
     there: NDArray[np.float32],
-    lower: NDArray[np.float32],
+    here_blocks: NDArray[np.float32],
+    there_blocks: NDArray[np.float32],
+    leaves: NDArray[np.int64],
+    low: NDArray[np.float32],
+    high: NDArray[np.float32],
+    cheapest: NDArray[np.float64],
     prices: NDArray[np.float64],
     shrink: float,
     less: float,
@@ -282,45 +326,49 @@ def _scan_errors(
     costs: NDArray[np.float64],
     bound: NDArray[np.float64],
 ) -> None:
-    """List the best columns of each row: look closer at those whose lower bound is good enough, until sure."""
-    size, length = len(prices), columns.shape[1]
-    found = np.empty(size, np.int64)
-    cost = np.empty(size)
-    value = np.empty(size)
-    least = np.empty(size)
-    stride = max(1, size // 4096)
+    """List the best columns of each row: leaf after leaf, from the most promising on, until no other can be better."""
+    blocks, length = low.shape[1], min(columns.shape[1], len(prices))
+    reach = np.empty(len(cheapest), np.float32)
+    lower = np.empty(LEAF, np.float32)
+    least = np.empty(len(cheapest))
+    value = np.empty(length)
+    zero = np.float32(0.0)
     for at in range(len(rows)):
-        for column in range(size):
-            least[column] = max(lower[at, column] * shrink - less, 0.0) + prices[column]
-        sample = least[::stride].copy()
-        rank = min(FIRST_LOOK // stride + 1, len(sample) - 1)
-        seen, limit = -np.inf, float(np.partition(sample, rank)[rank])
-        x, y = here[0, rows[at]], here[1, rows[at]]
-        known = 0
-        while True:
-            for column in range(size):
-                if seen < least[column] <= limit:
-                    found[known] = column
-                    cost[known] = max(_distance(x, y, there[0, column], there[1, column]) * shrink - less, 0.0)
-                    value[known] = cost[known] + prices[column]
-                    known += 1
-            seen = limit
-            enough = min(LEAST_LISTED, size)
-            if known < enough:
-                limit = np.inf
-                continue
-            limit = float(np.partition(value[:known], enough - 1)[enough - 1])
-            if limit <= seen:
+        row = rows[at]
+        reach[:] = zero
+        for block in range(blocks):
+            x, y = here_blocks[0, block, row], here_blocks[1, block, row]
+            west, east, south, north = low[0, block], high[0, block], low[1, block], high[1, block]
+            for leaf in range(len(reach)):
+                dx = max(west[leaf] - x, x - east[leaf], zero)
+                dy = max(south[leaf] - y, y - north[leaf], zero)
+                reach[leaf] += math.sqrt(dx * dx + dy * dy)
+        for leaf in range(len(reach)):
+            least[leaf] = max(reach[leaf] * shrink - less, 0.0) + cheapest[leaf]
+        filled, last, worst = 0, 0, np.inf
+        for leaf in np.argsort(least, kind="mergesort"):
+            if least[leaf] >= worst:
                 break
-        bound[at] = seen if known < size else np.inf
-        if known > length:
-            bound[at] = min(bound[at], np.partition(value[:known], length)[length])
-        filled = 0
-        for one in range(known):
-            if value[one] < bound[at] and filled < length:
-                columns[at, filled], costs[at, filled] = found[one], cost[one]
-                filled += 1
-        for one in range(known):
-            if value[one] == bound[at] and filled < length:
-                columns[at, filled], costs[at, filled] = found[one], cost[one]
-                filled += 1
+            first, end = leaves[leaf], leaves[leaf + 1]
+            lower[:] = zero
+            for block in range(blocks):
+                x, y = here_blocks[0, block, row], here_blocks[1, block, row]
+                to_x, to_y = there_blocks[0, block, first:end], there_blocks[1, block, first:end]
+                for one in range(len(to_x)):
+                    dx, dy = to_x[one] - x, to_y[one] - y
+                    lower[one] += math.sqrt(dx * dx + dy * dy)
+            for column in range(first, end):
+                if max(lower[column - first] * shrink - less, 0.0) + prices[column] >= worst:
+                    continue
+                sum_of_distances = _distance(here[0, row], here[1, row], there[0, column], there[1, column])
+                cost = max(sum_of_distances * shrink - less, 0.0)
+                if cost + prices[column] >= worst:
+                    continue
+                if filled < length:
+                    last = filled
+                    filled += 1
+                columns[at, last], costs[at, last], value[last] = column, cost, cost + prices[column]
+                if filled == length:
+                    last = int(value.argmax())
+                    worst = value[last]
+        bound[at] = worst if length < len(prices) else np.inf
