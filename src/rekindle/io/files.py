@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rekindle.errors import InvalidFile, OutputExists
+from rekindle.errors import InvalidData, InvalidFile, OutputExists
 
-__all__ = ["new_file", "new_folder", "read_json", "write_json"]
+__all__ = ["new_file", "new_folder", "read_json", "remove_leftovers", "write_json"]
+
+LEFTOVER = ".unfinished"
+"""What the names of temporary files and folders contain."""
 
 _LARGEST_JSON = 16 * 2**20
 
@@ -26,9 +29,9 @@ def new_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or allow overwriting.")
     if not path.parent.is_dir():
         raise InvalidFile(path, "its folder does not exist.")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _beside(path)
+    with _naming(path):
+        temporary.touch(exist_ok=False)
     try:
         yield temporary
         _flush(temporary)
@@ -45,22 +48,48 @@ def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or allow overwriting.")
     if path.exists() and not path.is_dir():
         raise OutputExists(f"{path} is a file, not a folder; it was left as it is.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    temporary = _beside(path)
+    with _naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
     try:
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
                 _flush(file)
         if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+            old = _beside(path)
             os.replace(path, old)
-            os.replace(temporary, path)
+            try:
+                os.replace(temporary, path)
+            except BaseException:
+                os.replace(old, path)
+                raise
             shutil.rmtree(old)
         else:
             os.replace(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _beside(path: Path) -> Path:
+    """A hidden name beside a file or folder. What is made there gets the usual permissions, unlike with `tempfile`."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}{LEFTOVER}{path.suffix}")
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file that was wanted, not the temporary one, where nothing can be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidFile(path, f"it cannot be written ({error.strerror}).") from None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files that a process which was killed left in a folder."""
+    for file in folder.glob(f".*{LEFTOVER}*"):
+        file.unlink(missing_ok=True)
 
 
 def _flush(path: Path) -> None:
@@ -70,10 +99,12 @@ def _flush(path: Path) -> None:
 
 def write_json(path: Path, value: dict[str, Any], *, overwrite: bool = True) -> None:
     """Write a JSON file, whole or not at all."""
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidData(f"{path} cannot be written: its content is not plain JSON values ({error}).") from None
     with new_file(path, overwrite=overwrite) as temporary:
-        temporary.write_text(
-            json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
-        )
+        temporary.write_text(text + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -86,9 +117,11 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_no_constant)
     except FileNotFoundError:
         raise InvalidFile(path, "this file is missing.") from None
-    except (ValueError, RecursionError, OSError) as error:
-        if isinstance(error, InvalidFile):
-            raise
+    except OSError as error:
+        raise InvalidFile(path, f"it cannot be opened ({error.strerror}).") from None
+    except InvalidFile:
+        raise
+    except (ValueError, RecursionError) as error:
         raise InvalidFile(path, f"it is not valid JSON ({error}).") from None
     if not isinstance(value, dict):
         raise InvalidFile(path, f"it must hold one JSON object, not a {type(value).__name__}.")

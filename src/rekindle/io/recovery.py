@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists
-from rekindle.io.dataset import calendar_from_json, read_trajectories, trajectories_table
-from rekindle.io.files import read_json, write_json
+from rekindle.io.dataset import calendar_from_json
+from rekindle.io.files import new_folder, read_json, remove_leftovers, write_json
 from rekindle.io.tables import read_locations, write_locations, write_table
+from rekindle.io.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
 
 __all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
@@ -90,13 +92,14 @@ class RecoveryFolder:
                 raise OutputExists(
                     f"{self.path} exists already; it was left as it is. Choose another folder, or resume what is there."
                 )
+            remove_leftovers(self.path)
             self.stored = read_recovery(self.path)
             self._check_same(locations)
             self._days = self.stored.costs
         else:
-            self.path.mkdir(parents=True, exist_ok=True)
-            write_locations(self.path / "locations.parquet", locations)
-            self._write_head()
+            with new_folder(self.path) as folder:
+                write_locations(folder / "locations.parquet", locations)
+                self._write_head(folder)
 
     def _check_same(self, locations: Locations) -> None:
         there = read_json(self.path / "recovery.json")
@@ -108,8 +111,8 @@ class RecoveryFolder:
         if self.stored is None or self.stored.trajectories.locations != locations:
             raise InvalidData(f"{self.path} cannot be resumed: it has other locations.")
 
-    def _write_head(self) -> None:
-        write_json(self.path / "recovery.json", self._head | {"days": self._days})
+    def _write_head(self, folder: Path) -> None:
+        write_json(folder / "recovery.json", self._head | {"days": self._days})
 
     @property
     def days(self) -> int:
@@ -123,11 +126,21 @@ class RecoveryFolder:
         self._days.append(
             {"step_costs": costs, "link_cost": None if np.isnan(link_cost) else float(link_cost), "gap": float(gap)}
         )
-        self._write_head()
+        self._write_head(self.path)
 
 
 def _day_file(number: int) -> str:
     return f"day-{number:04d}.parquet"
+
+
+def _check_costs(entry: Any, steps: int, day: str, path: Path) -> None:
+    if not isinstance(entry, dict) or entry.keys() != {"step_costs", "link_cost", "gap"}:
+        raise InvalidFile(path, f"{day} must have step_costs, link_cost and gap; it is {entry!r:.80}.")
+    costs = entry["step_costs"]
+    if not isinstance(costs, list) or len(costs) != steps:
+        raise InvalidFile(path, f"the step_costs of {day} must be {steps} numbers; they are {costs!r:.80}.")
+    if not all(isinstance(cost, (int, float, type(None))) for cost in (*costs, entry["link_cost"], entry["gap"])):
+        raise InvalidFile(path, f"the costs of {day} must be numbers; they are {entry!r:.80}.")
 
 
 def read_recovery(path: str | Path) -> StoredRecovery:
@@ -144,20 +157,17 @@ def read_recovery(path: str | Path) -> StoredRecovery:
     days, people = head.get("days"), head.get("people")
     if not isinstance(days, list) or not isinstance(people, int) or people < 1:
         raise InvalidFile(head_path, "'days' must be a list and 'people' a number of at least 1.")
+    if len(days) > calendar.number_of_days:
+        raise InvalidFile(head_path, f"it lists {len(days)} days, but its calendar has {calendar.number_of_days}.")
     locations = read_locations(folder / "locations.parquet")
-    steps = list(calendar.days())[: len(days)]
-    if len(steps) != len(days):
-        raise InvalidFile(head_path, f"it lists {len(days)} days, but its calendar has {len(steps)}.")
-    cells = [np.empty((people, 0), np.int32)]
-    for number, day in enumerate(steps):
-        file = folder / _day_file(number)
+    cells: list[NDArray[np.integer]] = [np.empty((people, 0), np.int32)]
+    for number, entry in enumerate(days):
+        day, file = calendar.day(number), folder / _day_file(number)
         part = read_trajectories(file, locations, calendar.part(day))
         if part.people_ids != tuple(map(str, range(people))):
             raise InvalidFile(file, f"it must list the people 0 to {people - 1} in order.")
-        cells.append(part.cells.astype(np.int32))
-        entry = days[number]
-        if not isinstance(entry, dict) or len(entry.get("step_costs", ())) != day.stop - day.start:
-            raise InvalidFile(head_path, f"the costs of day {number} are missing.")
+        cells.append(part.cells)
+        _check_costs(entry, day.stop - day.start, f"day {number}", head_path)
     found = np.concatenate(cells, axis=1)
     trajectories = Trajectories(found, locations, calendar.closed_at(found.shape[1]))
     return StoredRecovery(trajectories, str(head.get("attack")), head.get("settings") or {}, calendar, days)

@@ -22,6 +22,10 @@ _GRID_ID = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)", re.ASCII)
 _POINT = re.compile(r"\(\s*([-+.\deE]+)\s*,\s*([-+.\deE]+)\s*\)", re.ASCII)
 
 
+_DUPLICATE = re.compile(r"(.*)_duplicated_\d+", re.DOTALL)
+"""What polars calls a column of a csv whose name was there before."""
+
+
 def read_table(path: str | Path) -> pl.DataFrame:
     """Read a csv (every column as text) or parquet file, told apart by its first bytes, not only by its name."""
     path = Path(path)
@@ -47,6 +51,9 @@ def read_table(path: str | Path) -> pl.DataFrame:
         raise InvalidFile(path, f"it cannot be read as {kind} ({_first_line(error)}).") from None
     if not table.height:
         raise InvalidFile(path, "it has no rows.")
+    twice = [name for name in map(_DUPLICATE.fullmatch, table.columns) if name and name[1] in table.columns]
+    if not parquet and twice:
+        raise InvalidFile(path, f"there are two columns {twice[0][1]!r}; expected one.")
     return table
 
 
@@ -63,39 +70,39 @@ def require(table: pl.DataFrame, columns: set[str], path: str | Path) -> None:
         )
 
 
+def bad_cell(path: str | Path, column: pl.Series, row: int, expected: str) -> InvalidFile:
+    """The error for one value of a table; rows are counted from 1, without the header."""
+    value = column[row]
+    found = "nothing" if value is None or value == "" else repr(value) if isinstance(value, str) else str(value)
+    return InvalidFile(path, f"data row {row + 1}, column {column.name!r}: expected {expected}, found {found}.")
+
+
 def numbers(column: pl.Series, path: str | Path, *, whole: bool = False) -> NDArray[Any]:
-    """Turn a column into numbers; the first value that is none is named with its row."""
+    """Turn a column into numbers, or into whole numbers of at least 0; the first value that is none is named."""
+    expected = "a whole number of at least 0" if whole else "a number"
     if column.dtype == pl.String:
         text = column.str.strip_chars()
-        cast = text.cast(pl.Float64, strict=False)
-        if whole:
-            integers = text.cast(pl.Int64, strict=False)
-            cast = integers if integers.null_count() == column.null_count() else cast
+        parsed = text.cast(pl.Int64, strict=False) if whole else text.cast(pl.Float64, strict=False)
+        if whole and parsed.null_count():
+            parsed = text.cast(pl.Float64, strict=False)
     elif column.dtype.is_numeric():
-        cast = column
+        parsed = column.cast(pl.Float64) if column.dtype.is_decimal() else column
     else:
         raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
-    if cast.null_count():
-        row = int(cast.is_null().arg_max() or 0)
-        value = column[row]
-        found = "missing" if value is None or value == "" else repr(value)
-        raise InvalidFile(path, f"row {row + 1}, column {column.name!r}: the number is {found}.")
-    array = cast.to_numpy()
-    if whole and not np.issubdtype(array.dtype, np.integer):
-        bad = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2**53)))
-        if len(bad):
-            raise InvalidFile(
-                path, f"row {bad[0] + 1}, column {column.name!r}: {array[bad[0]]} is not a whole number."
-            )
-        array = array.astype(np.int64)
-    if whole and array.min() < 0:
-        row = int(np.argmax(array < 0))
-        raise InvalidFile(path, f"row {row + 1}, column {column.name!r}: {array[row]} is negative.")
-    return array
+    if parsed.null_count():
+        raise bad_cell(path, column, int(parsed.is_null().arg_max() or 0), expected)
+    array = parsed.to_numpy()
+    if not whole:
+        return array
+    good = (array >= 0) & (array < 2**53) & (array == np.floor(array))
+    if not good.all():
+        raise bad_cell(path, column, int(np.argmin(good)), expected)
+    return array.astype(np.int64, copy=False)
 
 
 def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
     """Turn a column into clock times: (rows,) datetime64[s]."""
+    expected = "a local clock time in whole seconds, such as 2014-05-01 00:10:00"
     if column.dtype == pl.String:
         text = column.str.strip_chars().str.replace("T", " ", literal=True)
         parsed = text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
@@ -107,7 +114,7 @@ def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
                 parsed.is_not_null(), text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us"))
             )
     elif column.dtype == pl.Date or (isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is None):
-        parsed = column.cast(pl.Datetime("us"))
+        parsed = column
     elif isinstance(column.dtype, pl.Datetime):
         raise InvalidFile(
             path, f"column {column.name!r} has the time zone {column.dtype.time_zone}; give local clock times."
@@ -115,24 +122,58 @@ def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
     else:
         raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not times.")
     if parsed.null_count():
-        row = int(parsed.is_null().arg_max() or 0)
-        raise InvalidFile(
-            path, f"row {row + 1}, column {column.name!r}: {column[row]!r} is no time; write 2014-05-01 00:10:00."
-        )
+        raise bad_cell(path, column, int(parsed.is_null().arg_max() or 0), expected)
     micros = parsed.cast(pl.Datetime("us")).to_physical().to_numpy()
-    if (micros % 1_000_000).any():
-        row = int(np.argmax(micros % 1_000_000 != 0))
-        raise InvalidFile(path, f"row {row + 1}, column {column.name!r}: {parsed[row]} is not a whole second.")
-    return (micros // 1_000_000).astype("datetime64[s]")
+    seconds = micros // 1_000_000
+    whole = seconds * 1_000_000 == micros
+    if not whole.all():
+        raise bad_cell(path, column, int(np.argmin(whole)), expected)
+    return seconds.astype("datetime64[s]")
 
 
 def names(column: pl.Series, path: str | Path) -> pl.Series:
     """Turn a column of names into text, without missing ones."""
     if column.null_count():
-        raise InvalidFile(
-            path, f"row {int(column.is_null().arg_max() or 0) + 1}, column {column.name!r}: the name is missing."
+        raise bad_cell(path, column, int(column.is_null().arg_max() or 0), "a name")
+    if column.dtype.is_nested():
+        raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not names.")
+    return column if column.dtype in (pl.String, pl.Enum, pl.Categorical) else column.cast(pl.String)
+
+
+def positions(
+    column: pl.Series, path: str | Path, ids: tuple[str, ...] | None = None
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Find each row's name among `ids`; without these, among the names of the column in the order they come."""
+    column = names(column, path)
+    distinct = column.unique(maintain_order=True)
+    found = tuple(distinct.cast(pl.String))
+    if column.dtype == pl.String:
+        column, distinct = column.cast(pl.Enum(found)), distinct.cast(pl.Enum(found))
+    lookup = {name: position for position, name in enumerate(ids or found)}
+    # Enum and Categorical columns hold codes, so that each row costs an index and not a look at its text.
+    codes = distinct.to_physical().to_numpy()
+    by_code = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
+    by_code[codes] = [lookup.get(name, -1) for name in found]
+    rows = by_code[column.to_physical().to_numpy()]
+    if rows.min() < 0:
+        raise bad_cell(path, column, int(np.argmax(rows < 0)), f"one of {len(lookup)} known names")
+    return rows, ids or found
+
+
+def step_numbers(column: pl.Series, path: str | Path, calendar: Calendar) -> NDArray[np.int64]:
+    """Turn a column of times into numbers of steps of a calendar that has an end."""
+    last = (calendar.steps or 0) - 1
+    steps, rest = np.divmod(
+        (times(column, path) - np.datetime64(calendar.start, "s")).astype(np.int64),
+        int(calendar.step.total_seconds()),
+    )
+    wrong = (steps < 0) | (steps > last) | (rest != 0)
+    if wrong.any():
+        expected = (
+            f"a step of the calendar, every {calendar.step} (h:min:s) from {calendar.start} to {calendar.time(last)}"
         )
-    return column.cast(pl.String)
+        raise bad_cell(path, column, int(np.argmax(wrong)), expected)
+    return steps
 
 
 def read_locations(path: str | Path) -> Locations:
@@ -148,20 +189,20 @@ def read_locations(path: str | Path) -> Locations:
             points = [_POINT.fullmatch(text.strip()) for text in names(table["towerlocation"], path)]
             if None in points:
                 row = points.index(None)
-                raise InvalidFile(
-                    path,
-                    f"row {row + 1}, column 'towerlocation': {table['towerlocation'][row]!r} is not '(north, east)'.",
-                )
+                raise bad_cell(path, table["towerlocation"], row, "'(north, east)' in km")
             north_east = np.array([[float(p[1]), float(p[2])] for p in points if p])
             return Locations(north_east[:, ::-1], names(table["ID"], path))
         require(table, {"location"}, path)
         ids = names(table["location"], path)
+        planar, global_ = {"x_km", "y_km"} <= columns, {"lat", "lng"} <= columns
+        if not planar and not global_:
+            require(table, {"x_km", "y_km"}, path)
+        # A file may know some latitudes only; where there are centres in km too, distances do not need them.
         lat_lng = None
-        if {"lat", "lng"} <= columns and not table["lat"].null_count() and not table["lng"].null_count():
+        if global_ and not (planar and table["lat"].null_count() + table["lng"].null_count()):
             lat_lng = np.stack([numbers(table[name], path) for name in ("lat", "lng")], axis=1)
-        if lat_lng is not None and not {"x_km", "y_km"} <= columns:
+        if lat_lng is not None and not planar:
             return Locations.from_lat_lng(lat_lng, ids)
-        require(table, {"x_km", "y_km"}, path)
         return Locations(np.stack([numbers(table[name], path) for name in ("x_km", "y_km")], axis=1), ids, lat_lng)
     except InvalidData as error:
         raise _named(error, path) from None
@@ -234,8 +275,7 @@ def read_counts(
     long = {"location", "count"} <= set(table.columns)
     when = times(table["datetime"], path)
     if long:
-        ids = names(table["location"], path)
-        place_names = ids.unique(maintain_order=True).to_list()
+        place_names = names(table["location"], path).unique(maintain_order=True).cast(pl.String).to_list()
     else:
         place_names = [name for name in table.columns if name != "datetime"]
         if not place_names:
@@ -249,18 +289,41 @@ def read_counts(
                 path, f"where the places are is unknown; give a file of locations (the first is {place_names[0]!r})."
             )
     try:
-        columns = locations.indices(place_names)
         calendar = _calendar(when, None if step is None else parse_step(step), long)
-        values = np.zeros((calendar.steps or 0, len(locations)), dtype=np.int64)
         if long:
-            rows = (when - when.min()) // np.timedelta64(calendar.step)
-            lookup = dict(zip(place_names, columns.tolist(), strict=True))
-            places = ids.replace_strict(lookup, return_dtype=pl.Int64).to_numpy()
-            _refuse_twice(rows, places, locations, calendar)
-            values[rows, places] = numbers(table["count"], path, whole=True)
-        else:
-            for name, column in zip(place_names, columns, strict=True):
-                values[:, column] = numbers(table[name], path, whole=True)
+            return counts_from_table(table, path, locations, calendar)
+        values = np.zeros((len(table), len(locations)), dtype=np.int64)
+        known = set(locations.ids)
+        unknown = [name for name in place_names if name not in known]
+        if unknown:
+            raise InvalidFile(path, f"column {unknown[0]!r} is none of the {len(locations)} known locations.")
+        for name, place in zip(place_names, locations.indices(place_names), strict=True):
+            values[:, place] = numbers(table[name], path, whole=True)
+        return Counts(values, locations, calendar)
+    except InvalidData as error:
+        raise _named(error, path) from None
+
+
+def counts_from_table(table: pl.DataFrame, path: str | Path, locations: Locations, calendar: Calendar) -> Counts:
+    """Take counts from long form: datetime, location, count; absent means 0, but no step may be without a row."""
+    require(table, {"datetime", "location", "count"}, path)
+    steps = step_numbers(table["datetime"], path, calendar)
+    places, _ = positions(table["location"], path, locations.ids)
+    number = numbers(table["count"], path, whole=True)
+    there = np.unique(steps)
+    if len(there) != calendar.steps:
+        missing = int(np.argmax(np.append(there, -1) != np.arange(len(there) + 1)))
+        raise InvalidFile(path, f"there is no count at {calendar.time(missing)}; no step may be missing.")
+    index = steps * len(locations) + places
+    values = np.zeros((len(there), len(locations)), dtype=np.int64)
+    values.ravel()[index] = number
+    entries = np.bincount(index, minlength=values.size)
+    if entries.max() > 1:
+        step, place = divmod(int(entries.argmax()), len(locations))
+        raise InvalidFile(
+            path, f"location {locations.ids[place]!r} is listed twice at {calendar.time(step)}; expected it once."
+        )
+    try:
         return Counts(values, locations, calendar)
     except InvalidData as error:
         raise _named(error, path) from None
@@ -278,32 +341,22 @@ def _calendar(when: NDArray[np.datetime64], step: timedelta | None, long: bool) 
     if not long:
         wrong = np.flatnonzero(np.diff(when).astype(np.int64) <= 0)
         if len(wrong):
-            twice = when[wrong[0] + 1] == when[wrong[0]]
-            what = "is listed twice" if twice else "comes after a later time"
-            raise InvalidData(f"row {wrong[0] + 2}: the step {_text(when[wrong[0] + 1])} {what}.")
-    seconds = int(step.total_seconds())
-    wrong = np.flatnonzero(gaps != seconds)
+            row = wrong[0] + 1
+            what = "is listed twice" if when[row] == when[row - 1] else "comes after a later time"
+            raise InvalidData(
+                f"data row {row + 1}: the step {_text(when[row])} {what}; expected each once, in order."
+            )
+    wrong = np.flatnonzero(gaps != int(step.total_seconds()))
     if len(wrong):
         before, after = distinct[wrong[0]], distinct[wrong[0] + 1]
         raise InvalidData(
-            f"after {_text(before)} comes {_text(after)}; steps must be {step} apart and none may be missing."
+            f"after {_text(before)} comes {_text(after)}; steps must be {step} (h:min:s) apart and none may be missing."
         )
     return Calendar(distinct[0].astype(datetime), step, len(distinct))
 
 
 def _text(time: np.datetime64) -> str:
     return str(time).replace("T", " ")
-
-
-def _refuse_twice(
-    rows: NDArray[np.int64], places: NDArray[np.int64], locations: Locations, calendar: Calendar
-) -> None:
-    _, first, frequency = np.unique(rows * len(locations) + places, return_index=True, return_counts=True)
-    if frequency.max() > 1:
-        row = first[frequency.argmax()]
-        raise InvalidData(
-            f"location {locations.ids[places[row]]!r} is listed twice at {calendar.time(int(rows[row]))}."
-        )
 
 
 def counts_table(counts: Counts) -> pl.DataFrame:
