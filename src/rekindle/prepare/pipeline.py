@@ -180,6 +180,7 @@ def prepare_porto(
     _check(fill, min_coverage, days)
     points = points.on(engine)
     frame, begin, _ = _window(points, start, None)
+    frame = select.settle(frame)
     trips = frame.group_by("person", "trajectory").agg(time=nw.col("time").min())
     if begin is None:
         begin = _densest(trips, days)
@@ -270,11 +271,11 @@ def prepare_geolife(
     day = DAY // step
     published = merging == "published"
     frame, _, _ = _window(points, start, days)
-    frame = select.inside_circle(frame, (area.lat, area.lng), area.radius_degrees)
+    frame = select.settle(select.inside_circle(frame, (area.lat, area.lng), area.radius_degrees))
     frame = select.several_trajectories(frame, min_trajectories)
     frame = select.active_months(frame, months)
     frame = frame.with_columns(step=nw.col("time") // seconds)
-    frame = _sample(frame, ["person", "trajectory"])
+    frame = select.settle(_sample(frame, ["person", "trajectory"]))
     frame = select.move_closer(frame, day=day, gap=parse_step(close_gaps_over) // step, published=published)
     frame = select.merge_pieces(
         frame,
@@ -283,6 +284,7 @@ def prepare_geolife(
         centre_lat=area.lat,
         published=published,
     )
+    frame = select.settle(frame)
     frame = select.longest_pieces(frame, at_least=int(np.ceil(min_days * day)))
     origin = nw.col("begin") if align == "first-record" else nw.col("begin") // day * day
     frame = frame.with_columns(step=nw.col("step") - origin).drop("begin")

@@ -18,10 +18,18 @@ __all__ = [
     "longest_pieces",
     "merge_pieces",
     "move_closer",
+    "settle",
     "several_trajectories",
 ]
 
 Frame = nw.LazyFrame[Any]
+
+
+def settle(frame: Frame) -> Frame:
+    """Let Spark compute a frame once that several later steps read; Polars finds such parts by itself."""
+    if frame.implementation.is_spark_like():
+        return nw.from_native(frame.to_native().localCheckpoint(eager=False))
+    return frame
 
 
 def first_of_each(frame: Frame, keys: list[str], order: list[str]) -> Frame:

@@ -170,8 +170,10 @@ def _read_person(
         broken=broken, file=pl.col("trajectory").replace_strict(range(len(names)), names, return_dtype=pl.String)
     )
     frame = nw.from_native(table.collect().lazy())
-    known = (nw.col("person") == _KNOWN_BAD[0]) & (nw.col("lat") == _KNOWN_BAD[1])
-    frame = frame.filter(~nw.coalesce(known, nw.lit(False)))
+    known = nw.coalesce((nw.col("person") == _KNOWN_BAD[0]) & (nw.col("lat") == _KNOWN_BAD[1]), nw.lit(False))
+    if person == _KNOWN_BAD[0] and (count := collect(frame.filter(known)).height):
+        skipped["coordinates out of range, known of the published data"] = count
+        frame = frame.filter(~known)
     frame = frame.with_columns(problem=nw.coalesce(nw.col("broken"), range_problem())).drop("broken")
     good, found = sift(frame, skip_bad=skip_bad)
     for kind, count in found.items():

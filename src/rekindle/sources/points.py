@@ -203,12 +203,11 @@ def points_from_frame(
     )
 
 
-def _on_an_engine(table: Any) -> nw.LazyFrame[Any]:
+def _on_an_engine(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     if isinstance(table, nw.DataFrame):
         return nw.from_native(table.to_polars().lazy())
-    implementation = table.implementation
-    if implementation.is_polars() or implementation.is_spark_like():
-        return table  # type: ignore[no-any-return]
+    if table.implementation.is_polars() or table.implementation.is_spark_like():
+        return table
     return nw.from_native(table.collect("polars").to_native().lazy())
 
 
@@ -347,7 +346,7 @@ def _scan_with_spark(files: list[Path], roles: dict[str, str | None]) -> nw.Lazy
         table = session.read.parquet(*paths)
     else:
         table = session.read.csv(paths, header=True, inferSchema=False, escape='"')
-    frame = nw.from_native(table)
+    frame: nw.LazyFrame[Any] = nw.from_native(table)
     names = column_names(frame.collect_schema().names(), files[0], **roles)
     return frame.select(**{role: nw.col(name) for role, name in names.items()}).with_columns(
         file=nw.lit(str(files[0].parent if len(files) > 1 else files[0])), line=nw.lit(None, dtype=nw.Int64)
