@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench bench-full docs clean
 
 $(VENV)/.user: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rekindle needs Python 3.11 or newer.")'
@@ -29,7 +29,13 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.speed --check $(BENCH)
+	$(BIN)/python -m benchmarks.scale
+
+# PUBLISHED names the published trajectory_recovery.py, BENCH further options, such as --counts FILE:GRID.
+bench-full: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.speed --days 0 --check $(if $(PUBLISHED),--published $(PUBLISHED)) $(BENCH)
+	$(BIN)/python -m benchmarks.scale --full
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --quiet

@@ -1,0 +1,160 @@
+"""How time and memory grow with people, steps and places, and where the time goes.
+
+    python -m benchmarks.scale                     up to 10,000 people, two days: some minutes
+    python -m benchmarks.scale --full              up to 100,000 people, a week, and the evaluation: an hour or two
+
+Each measurement runs in a process of its own, so that its peak memory is its own. Exits with 1 where a growth exponent in
+people, of the steps, is above its limit.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+LIMIT = 1.3
+SIDE_KM = 50
+
+
+def measure(attack, people, days, side_km, step, evaluate):
+    """One measurement, in this process."""
+    import rekindle as rk
+    from rekindle.attacks import day_by_day
+
+    spent = {"steps_s": 0.0, "links_s": 0.0}
+
+    def timed(name, function):
+        def work(*args, **kwargs):
+            begin = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent[name] += time.perf_counter() - begin
+
+        return work
+
+    small = rk.SyntheticCity(people=200, days=2, step=step, width_km=side_km, height_km=side_km).trajectories()
+    truth = rk.SyntheticCity(people=people, days=days, step=step, width_km=side_km, height_km=side_km).trajectories()
+    counts = truth.counts()
+    kind = {"baseline": rk.Baseline, "enhanced": rk.Enhanced}[attack]
+    day_by_day.SMALL_DAY = 0
+    kind(workers=1).recover(small.counts())  # compiled before it is measured
+    day_by_day.DayTask.recover = timed("steps_s", day_by_day.DayTask.recover)
+    day_by_day.link = timed("links_s", day_by_day.link)
+    begin = time.perf_counter()
+    found = kind(workers=1).recover(counts)
+    row = {
+        "attack": attack, "people": people, "steps": counts.steps, "places": len(counts.locations), "days": days,
+        "total_s": time.perf_counter() - begin, **spent, "gap": found.gap,
+        "counts_met": found.trajectories.counts() == counts,
+        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }  # fmt: skip
+    if evaluate:
+        begin = time.perf_counter()
+        result = rk.evaluate(found.trajectories, truth)
+        row |= {
+            "evaluation_s": time.perf_counter() - begin, "accuracy": result.accuracy, "mapping_gap": result.mapping_gap,
+            "evaluation_peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        }  # fmt: skip
+    return row
+
+
+def apart(**settings):
+    command = [sys.executable, "-m", "benchmarks.scale", "--one", json.dumps(settings)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    row = json.loads(done.stdout.splitlines()[-1])
+    print(
+        f"{row['attack']:9} {row['people']:7} people {row['steps']:4} steps {row['places']:5} places  "
+        f"{row['total_s']:8.1f} s (steps {row['steps_s']:.1f}, links {row['links_s']:.1f})  {row['peak_gb']:.2f} GB  "
+        f"gap {row['gap']:.2%}"
+        + (f"  evaluation {row['evaluation_s']:.1f} s, gap {row['mapping_gap']:.2%}, accuracy {row['accuracy']:.3f}" if "evaluation_s" in row else ""),
+        flush=True,
+    )  # fmt: skip
+    return row
+
+
+def exponent(rows, over, of):
+    x, y = np.log([row[over] for row in rows]), np.log([max(row[of], 1e-6) for row in rows])
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def write(rows, exponents, folder):
+    from matplotlib.figure import Figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "scale.json").write_text(json.dumps({"rows": rows, "exponents": exponents}, indent=2))
+    head = "| attack | people | steps | places | total | steps | links | peak memory | largest gap |\n|---|---|---|---|---|---|---|---|---|\n"
+    lines = [
+        f"| {r['attack']} | {r['people']:,} | {r['steps']} | {r['places']:,} | {r['total_s']:.1f} s | {r['steps_s']:.1f} s "
+        f"| {r['links_s']:.1f} s | {r['peak_gb']:.2f} GB | {r['gap']:.2%} |"
+        for r in rows
+    ]
+    (folder / "scale.md").write_text(head + "\n".join(lines) + "\n")
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for attack, colour in (("baseline", "#E69F00"), ("enhanced", "#0072B2")):
+        mine = [r for r in rows if r["attack"] == attack and r["vary"] == "people"]
+        people = [r["people"] for r in mine]
+        left.loglog(people, [r["steps_s"] for r in mine], "o-", color=colour, label=f"{attack}, steps")
+        left.loglog(people, [max(r["links_s"], 1e-3) for r in mine], "s--", color=colour, label=f"{attack}, links")
+        right.loglog(people, [r["peak_gb"] for r in mine], "o-", color=colour, label=attack)
+    left.set(xlabel="people", ylabel="seconds")
+    right.set(xlabel="people", ylabel="peak memory, GB")
+    for axes in (left, right):
+        axes.legend(frameon=False, fontsize=8)
+    figure.savefig(folder / "scale.png", dpi=120)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="up to 100,000 people, a week, with evaluation")
+    parser.add_argument("--attack", action="append", choices=["baseline", "enhanced"], help="both by default")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(**json.loads(options.one))))
+        return
+    sizes = [1_000, 3_000, 10_000] + ([30_000, 100_000] if options.full else [])
+    plain = {"days": 7 if options.full else 2, "side_km": SIDE_KM, "step": "30min", "evaluate": False}
+    rows, exponents = [], {}
+    for attack in options.attack or ("baseline", "enhanced"):
+        grown = [
+            apart(**plain | {"attack": attack, "people": people, "evaluate": options.full and people == sizes[-1]})
+            | {"vary": "people"}
+            for people in sizes
+        ]
+        steps = [
+            apart(**plain | {"attack": attack, "people": 2_000, "step": step}) | {"vary": "steps"}
+            for step in ("30min", "10min", "5min")
+        ]
+        places = [
+            apart(**plain | {"attack": attack, "people": 2_000, "side_km": side}) | {"vary": "places"}
+            for side in (20, 40, 80)
+        ]
+        rows += grown + steps + places
+        exponents[attack] = {
+            "steps over people": exponent(grown, "people", "steps_s"),
+            "links over people": exponent(grown, "people", "links_s"),
+            "steps over steps": exponent(steps, "steps", "steps_s"),
+            "steps over places": exponent(places, "places", "steps_s"),
+        }
+        print(attack, {name: round(value, 2) for name, value in exponents[attack].items()}, flush=True)
+    write(rows, exponents, options.out)
+    above = [name for name, found in exponents.items() if found["steps over people"] > LIMIT]
+    for name in above:
+        print(
+            f"{name}: the time of the steps grows with people to the power {exponents[name]['steps over people']:.2f}, above {LIMIT}"
+        )
+    sys.exit(1 if above else 0)
+
+
+if __name__ == "__main__":
+    main()
