@@ -6,6 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from rekindle import __version__
 from rekindle.cli import prepare
@@ -58,14 +59,10 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(args=arguments)
     except RekindleError as error:
-        errors.print(f"[bold red]Error:[/bold red] {_plain(str(error))}", highlight=False, soft_wrap=True)
+        message = str(error)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        errors.print(f"[bold red]Error:[/bold red] {_plain(where + (error.strerror or str(error)))}", soft_wrap=True)
+        message = f"{error.filename}: {error.strerror}." if error.filename else str(error)
     else:
         return
+    errors.print(f"[bold red]Error:[/bold red] {escape(message)}", highlight=False, soft_wrap=True)
     sys.exit(2)
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", r"\[")

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
 
 from rekindle.attacks import Attack, Run
 from rekindle.attacks.state import SavedRun, read_run
-from rekindle.cli.shared import console, make_attack, parse_time, read_input, showing_progress
+from rekindle.cli.shared import check_output, console, make_attack, parse_time, read_input, showing_progress
+from rekindle.errors import InvalidData
 from rekindle.io import RecoveryFolder, write_trajectories
 from rekindle.model import Counts
 
@@ -31,11 +33,19 @@ def attack(
         int | None,
         typer.Option(min=0, help="Shuffle the order of interchangeable people, to measure the spread of ties."),
     ] = None,
-    lookback_days: Annotated[int | None, typer.Option(min=1, help="Days to look back when days are linked.")] = None,
+    lookback_days: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Days to look back when days are linked. Default: the attack's own, 3 for enhanced, 1 for baseline.",
+        ),
+    ] = None,
     start: Annotated[
         str | None, typer.Option("--from", help="Attack the steps from this time on, e.g. 2014-05-03.")
     ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Attack the steps before this time.")] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", help="Attack the steps before this time, e.g. 2014-05-10T00:00.")
+    ] = None,
     locations: Annotated[
         Path | None, typer.Option(help="File of locations, where DATASET is a table and not a folder.")
     ] = None,
@@ -45,8 +55,12 @@ def attack(
     cell_km: Annotated[
         float, typer.Option(min=0.001, help="Side of a cell, where a table names its places '(row, column)'.")
     ] = 1.0,
-    csv: Annotated[Path | None, typer.Option(help="Write the trajectories to this csv file too.")] = None,
-    geojson: Annotated[Path | None, typer.Option(help="Write the trajectories to this GeoJSON file too.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the trajectories to this csv file too: person, datetime, location.")
+    ] = None,
+    geojson: Annotated[
+        Path | None, typer.Option(help="Write the trajectories to this .geojson file too: one line a person.")
+    ] = None,
 ) -> None:
     """Rebuild everyone's trajectory from counts, as an attacker would, to see what a release gives away.
 
@@ -54,6 +68,8 @@ def attack(
     """
     settings: dict[str, Any] = {"seed": seed, "lookback_days": lookback_days}
     chosen = make_attack(attack, {name: value for name, value in settings.items() if value is not None})
+    check_output(csv, (".csv",), overwrite=resume)
+    check_output(geojson, (".geojson",), overwrite=resume)
     counts = read_input(dataset, locations, step, cell_km).counts
     if start or end:
         counts = counts.between(parse_time(start, "--from"), parse_time(end, "--to"))
@@ -75,7 +91,8 @@ def attack(
     optimal = "every step and link optimal" if found.gap == 0 else f"largest proven gap {found.gap:.2%}"
     console.print(
         f"{found.trajectories.people} people, {found.trajectories.steps} steps, {run.days_done} days recovered "
-        f"from {len(counts.locations)} places ({optimal}): [bold]{out}[/bold]"
+        f"from {len(counts.locations)} places ({optimal}): [bold]{escape(str(out))}[/bold]",
+        soft_wrap=True,
     )
 
 
@@ -92,14 +109,17 @@ def recover_into(folder: RecoveryFolder, chosen: Attack, counts: Counts, progres
     if chosen.revises and checkpoint.exists():
         run.restore(read_run(checkpoint))
     elif folder.stored is not None and folder.days:
-        run.restore(_saved(folder, run))
+        run.restore(_saved(folder, run, counts))
     try:
         if run.steps_done < counts.steps:
             run.feed(counts.part(slice(run.steps_done, counts.steps)))
     except KeyboardInterrupt:
         if chosen.revises:
             run.save(checkpoint)
-        console.print(f"Stopped. {folder.days} days are in {folder.path}; go on with the same command and --resume.")
+        console.print(
+            f"Stopped. {folder.days} days are in {escape(str(folder.path))}; go on with the same command and --resume.",
+            soft_wrap=True,
+        )
         raise typer.Exit(130) from None
     write_new_days(folder, run)
     return run
@@ -117,10 +137,12 @@ def write_new_days(folder: RecoveryFolder, run: Run) -> None:
         )
 
 
-def _saved(folder: RecoveryFolder, run: Run) -> SavedRun:
+def _saved(folder: RecoveryFolder, run: Run, counts: Counts) -> SavedRun:
     stored = folder.stored
     if stored is None:
         raise RuntimeError("no recovery to go on with")
+    if not np.array_equal(stored.trajectories.counts().values, counts.values[: stored.trajectories.steps]):
+        raise InvalidData(f"{folder.path} cannot be resumed: its days do not add up to these counts.")
 
     def number(value: float | None) -> float:
         return np.nan if value is None else value

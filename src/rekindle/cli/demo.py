@@ -7,9 +7,11 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.markup import escape
 
 from rekindle.attacks import ATTACKS, Recovery
-from rekindle.cli.shared import console, make_attack, showing_progress, table
+from rekindle.cli.shared import console, label, make_attack, short, showing_progress, table
+from rekindle.errors import OutputExists
 from rekindle.evaluation import METRICS, Evaluation, Spread, evaluate, yardsticks
 from rekindle.io import write_dataset, write_trajectories
 from rekindle.io.files import write_json
@@ -27,9 +29,13 @@ def demo(
         int, typer.Option(min=1, help="Row orders to average over: ties move accuracy by several points.")
     ] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Another seed is another city.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the dataset of an earlier demo.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier demo wrote.")] = False,
 ) -> None:
     """Make a synthetic city, publish its counts, attack them, and say what they gave away."""
+    if out.exists() and not overwrite and not (out.is_dir() and not any(out.iterdir())):
+        raise OutputExists(
+            f"{out} exists already; it was left as it is. Give --overwrite, or another folder with --out."
+        )
     city = SyntheticCity(people=people, days=days, step="10min", seed=seed)
     truth = city.trajectories()
     counts = truth.counts()
@@ -61,26 +67,30 @@ def demo(
     accuracy = {name: Spread.of([one.accuracy for one in found]) for name, found in results.items()}
     columns = [beside.chance, beside.naive]
     columns += [{m.name: Spread.of([m.value(one) for one in found]) for m in METRICS} for found in results.values()]
-    rows = [[f"{m.name.replace('_', ' ')} ({m.unit})", *(str(column[m.name]) for column in columns)] for m in METRICS]
+    rows = [[label(m), *(short(column[m.name]) for column in columns)] for m in METRICS]
     console.print(table(f"Mean ± spread over {seeds} row orders", ["", "chance", "naive", *results], rows))
 
     best = max(accuracy, key=lambda name: accuracy[name].mean)
     result = results[best][-1]
     exposed = int(np.argmax(result.per_person.accuracy))
     chance = beside.chance["accuracy"].mean
-    share = (accuracy[best].mean - chance) / (1 - chance)
+    share = (accuracy[best].mean - chance) / (1 - chance) if chance < 1 else 1.0
     top = result.per_person.accuracy
     console.print(
         f"\n[bold]4. What it means.[/bold] The {best} attack puts people in the right cell {accuracy[best].mean:.0%} of the time; "
         f"dealing them out at random, {chance:.0%}."
         f"\n   That is {share:.0%} of the way from guessing to knowing everything. "
-        f"For {np.mean(top >= 0.5):.0%} of the people more than half of the week was found, "
+        f"For {np.mean(top >= 0.5):.0%} of the people at least half of the time was found, "
         f"for the most exposed one {top[exposed]:.0%}."
         f"\n   {result.truth_uniqueness[2]:.0%} of the people are the only ones with their two most frequent cells, "
         "so a found path soon has a name."
     )
     figure = draw_person(
-        last[best].trajectories, truth, recovered=exposed, true=int(result.per_person.matched[exposed])
+        last[best].trajectories,
+        truth,
+        recovered=exposed,
+        true=int(result.per_person.matched[exposed]),
+        attack=best,
     )
     save_figure(figure, out / "recovered.png")
     write_trajectories(out / "recovered.csv", last[best].trajectories, overwrite=True)
@@ -92,8 +102,10 @@ def demo(
         "accuracy": {name: vars(spread) for name, spread in accuracy.items()},
     }
     write_json(out / "summary.json", summary)
+    folder = escape(str(out))
     console.print(
-        f"\n   picture of that person: [bold]{out / 'recovered.png'}[/bold]"
-        f"\n   all recovered paths:    {out / 'recovered.csv'}\n   numbers:                {out / 'summary.json'}"
-        f"\n   dataset, to play with:  {out / 'dataset'}, e.g. rekindle attack {out / 'dataset'} --out {out / 'recovery'}"
+        f"\n   picture of that person: [bold]{folder}/recovered.png[/bold]"
+        f"\n   all recovered paths:    {folder}/recovered.csv\n   numbers:                {folder}/summary.json"
+        f"\n   dataset, to play with:  {folder}/dataset, e.g. rekindle attack {folder}/dataset --out {folder}/recovery",
+        soft_wrap=True,
     )

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.markup import escape
 
-from rekindle.cli.shared import console, showing_progress, table
-from rekindle.errors import InvalidData
+from rekindle.cli.shared import check_output, console, label, short, showing_progress, table
+from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation import METRICS, Evaluation, Yardsticks, evaluate, yardsticks
 from rekindle.io import read_dataset, read_recovery
 from rekindle.io.files import write_json
@@ -31,14 +32,16 @@ def evaluate_command(
         int,
         typer.Option(min=0, help="Over how many seeds chance and the naive attack are measured; 0 leaves them out."),
     ] = 5,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the JSON file if it is there.")] = False,
 ) -> None:
     """Say how much of the truth a recovery found, beside chance and a naive attack.
 
     Prints a table and writes the same numbers as JSON. A recovery of a part of the release is compared with that part.
     """
     if mapping not in ("optimal", "greedy"):
-        raise InvalidData(f"--mapping is {mapping!r}; choose optimal or greedy.")
+        raise InvalidSetting(f"--mapping is {mapping!r}; choose optimal or greedy.")
     method: Literal["optimal", "greedy"] = "greedy" if mapping == "greedy" else "optimal"
+    check_output(json, (".json",), overwrite=overwrite)
     found = read_recovery(recovery)
     truth = read_dataset(dataset).truth
     if truth is None:
@@ -50,7 +53,7 @@ def evaluate_command(
     show(found.attack, result, beside)
     target = json or recovery / "evaluation.json"
     write_json(target, to_json(found.attack, found.settings, result, beside))
-    console.print(f"The same numbers as JSON: [bold]{target}[/bold]")
+    console.print(f"The same numbers as JSON: [bold]{escape(str(target))}[/bold]", soft_wrap=True)
 
 
 def same_steps(truth: Trajectories, recovered: Trajectories) -> Trajectories:
@@ -71,9 +74,9 @@ def show(name: str, result: Evaluation, beside: Yardsticks | None) -> None:
     head = ["", name] + (["naive", "chance"] if beside else [])
     rows = []
     for metric in METRICS:
-        row = [f"{metric.name.replace('_', ' ')} ({metric.unit})", f"{metric.value(result):,.3f}"]
+        row = [label(metric), short(metric.value(result))]
         if beside:
-            row += [str(beside.naive[metric.name]), str(beside.chance[metric.name])]
+            row += [short(beside.naive[metric.name]), short(beside.chance[metric.name])]
         rows.append(row)
     console.print(table("How much was recovered", head, rows))
     rows = [

@@ -16,10 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.errors import InvalidSetting
+from rekindle.errors import InvalidFile, InvalidSetting, OutputExists
+from rekindle.evaluation import Metric, Spread
 from rekindle.io import Dataset, read_counts, read_dataset
 
-__all__ = ["console", "make_attack", "parse_time", "read_input", "showing_progress", "table"]
+__all__ = ["check_output", "console", "make_attack", "parse_time", "read_input", "showing_progress", "table"]
 
 console = Console()
 errors = Console(stderr=True)
@@ -44,6 +45,18 @@ def parse_time(text: str | None, option: str) -> datetime | None:
         ) from None
 
 
+def check_output(path: Path | None, endings: tuple[str, ...], *, overwrite: bool) -> None:
+    """Refuse a file that cannot be written at the end, before the work begins."""
+    if path is None:
+        return
+    if path.suffix not in endings:
+        raise InvalidFile(path, f"the name ends in {path.suffix!r}; use {' or '.join(endings)}.")
+    if not path.parent.is_dir():
+        raise InvalidFile(path, "its folder does not exist.")
+    if path.exists() and not overwrite:
+        raise OutputExists(f"{path} exists already; it was left as it is. Choose another name.")
+
+
 def make_attack(name: str, settings: dict[str, Any]) -> Attack:
     """Build an attack by its name, or by package:Class for one's own."""
     kind: Any
@@ -54,8 +67,8 @@ def make_attack(name: str, settings: dict[str, Any]) -> Attack:
         sys.path.insert(0, os.getcwd())
         try:
             kind = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise InvalidSetting(f"The attack {name!r} cannot be loaded: {error}.") from None
+        except Exception as error:  # the module is someone's own: it may raise anything
+            raise InvalidSetting(f"The attack {name!r} cannot be loaded ({type(error).__name__}: {error}).") from None
         finally:
             sys.path.remove(os.getcwd())
         if not (isinstance(kind, type) and issubclass(kind, Attack)):
@@ -88,6 +101,18 @@ def showing_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
             bars.update(bar, completed=done, total=total)
 
         yield move
+
+
+def label(metric: Metric) -> str:
+    """The name of a metric, with its unit."""
+    return f"{metric.name.removesuffix('_' + metric.unit).replace('_', ' ')} ({metric.unit})"
+
+
+def short(value: float | Spread) -> str:
+    """A number in as many digits as one can use."""
+    if isinstance(value, Spread):
+        return f"{short(value.mean)} ± {short(value.sd)}"
+    return f"{value:,.3f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def table(title: str, head: list[str], rows: list[list[str]]) -> Table:

@@ -71,10 +71,10 @@ def draw_person(
         below.plot(times, np.hypot(*(xy[cells] - home).T), drawstyle="steps-post", label=label, lw=width, color=paint)
     below.set_ylabel("km from the most\nfrequent place")
     below.set_xlabel("time")
-    below.legend(loc="upper right", frameon=False, ncols=2)
+    below.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, ncols=2, borderaxespad=0.2)
     below.margins(x=0)
     below.spines[["top", "right"]].set_visible(False)
-    below.xaxis.set_major_formatter(ConciseDateFormatter(below.xaxis.get_major_locator()))
+    below.xaxis.set_major_formatter(ConciseDateFormatter(below.xaxis.get_major_locator()))  # type: ignore[no-untyped-call]
     return figure
 
 
