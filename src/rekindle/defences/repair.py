@@ -3,12 +3,15 @@
 Attacks need whole numbers that add up to the same people at every step. What is published may be withheld, rounded,
 capped or noisy. The repair uses only what is published:
 
-1. What each number says: with noise, a guess with an error; without, an interval. A withheld number lies below the
-   smallest published one, a rounded one within half the base, one at the largest published value at or above it.
-2. How many people there are, if nobody says: the number that agrees with the most steps.
-3. A guess for each number: a random walk in time for each place, seen with the error of the noise, smoothed (a Kalman
-   smoother). Where there is no noise this keeps the published numbers and interpolates the withheld ones.
-4. The nearest table of whole numbers within the intervals in which every step adds up.
+1. Read each number as an observation of the count behind it: a value, a variance, and limits. A plain number is exact. A
+   rounded one, whose base is the common divisor, lies within half the base. A withheld one lies below the smallest
+   published. With noise, which publishers say, or which shows in negative or broken numbers or in steps that do not add
+   up, the variance is that of the noise: it alone moves the sums of the steps.
+2. Guess how many people there are, if nobody says: the mean of the sums, and for what is withheld the tail of the
+   published numbers continued downwards, or with noise a censored mean of each place.
+3. Smooth in time: in each place the count walks at random, as far in a step as makes the observations most likely (a
+   Kalman smoother). Exact numbers stay as they are.
+4. Take the nearest table of whole numbers within the limits in which every step adds up.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from rekindle.errors import InvalidSetting
 from rekindle.model import Counts, Release
@@ -25,6 +30,11 @@ from rekindle.model import Counts, Release
 __all__ = ["nearest_counts", "repair"]
 
 Floats = NDArray[np.float64]
+
+WALKS = 16
+NOTHING = 1e9
+"""Variance of an observation that says nothing."""
+NOISES = ("Laplace", "Geometric")
 
 
 def repair(release: Release | Counts, people: int | None = None) -> Counts:
@@ -45,144 +55,192 @@ def repair(release: Release | Counts, people: int | None = None) -> Counts:
         release = Release.of(release)
     if people is not None and (isinstance(people, bool) or not isinstance(people, (int, np.integer)) or people < 1):
         raise InvalidSetting(f"The number of people is {people!r}; it must be a whole number of at least 1, or None.")
-    values = release.values
-    reading = _read(values)
-    n = int(people) if people is not None else _guess_people(values, reading)
-    guess = _smooth(values, reading.noise)
-    guess = _fill(guess, n, reading)
-    whole = nearest_counts(guess, n, reading.low, reading.high, values == np.nanmax(values))
+    said_noisy = any(done.startswith(NOISES) for done in release.history)
+    seen = _observe(release.values, None if people is None else int(people), said_noisy)
+    guess = _smooth(seen)
+    at_most = release.values == np.nanmax(release.values)
+    whole = nearest_counts(guess, seen.people, seen.low, seen.high, at_most)
     return Counts(whole, release.locations, release.calendar)
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _Observations:
     """What the published numbers say of the counts behind them.
 
     Attributes
     ----------
-    noise
-        Standard deviation of the noise on each number, in people; 0 where there is none.
+    people
+        How many are counted at every step.
+    value, variance
+        (steps, locations) float64: each count as it was seen, and how far off that may be, in people and squared.
     low, high
-        (steps, locations) float64: the whole numbers that each count lies between.
+        (steps, locations) float64: whole numbers that each count lies between.
     """
 
-    noise: float
+    people: int
+    value: Floats
+    variance: Floats
     low: Floats
     high: Floats
 
 
-def _read(values: Floats) -> _Reading:
+def _observe(values: Floats, people: int | None, said_noisy: bool) -> _Observations:
+    """Read the published numbers; see the first two points above."""
     known = ~np.isnan(values)
-    low, high = np.zeros(values.shape), np.full(values.shape, np.inf)
     published = values[known]
-    if (published < 0).any() or (published != np.floor(published)).any():
-        return _Reading(_noise_level(values), low, high)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    if said_noisy or (published < 0).any() or (published != np.floor(published)).any():
+        return _observe_noise(values, people)
+    if (sums == sums[0]).all() and sums[0] > 0 and people in (None, int(sums[0])):
+        # Everything adds up: nothing was rounded, and what is withheld is zero.
+        value = np.where(known, values, 0.0)
+        return _Observations(int(sums[0]), value, np.zeros(values.shape), value, value)
     base = max(int(np.gcd.reduce(published.astype(np.int64))), 1)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    if known.all() and (sums == sums[0]).all():
-        base = 1  # they add up, so nothing was rounded: all counts may share a factor
-    low[known] = np.maximum(np.ceil(published - base / 2), 0)
-    high[known] = np.ceil(published + base / 2) - 1 if base > 1 else published
-    if not known.all():
-        positive = published[published > 0]
-        smallest = np.ceil(positive.min() - base / 2) if len(positive) and base > 1 else positive.min(initial=np.inf)
-        high[~known] = smallest - 1
-        low[~known] = 1.0 if (published == 0).any() and base == 1 else 0.0
-    elif low.sum(axis=1).max() > high.sum(axis=1).min() and not _only_capped(values):
-        # No number of people fits all steps: whole numbers, but noisy.
-        return _Reading(_noise_level(values), np.zeros(values.shape), np.full(values.shape, np.inf))
-    return _Reading(0.0, low, high)
+    half_up = np.ceil(published + base / 2) - 1 if base > 1 else published
+    low, high = np.zeros(values.shape), np.zeros(values.shape)
+    low[known], high[known] = np.maximum(np.ceil(published - base / 2), 0), half_up
+    smallest = low[known & (values > 0)].min(initial=np.inf)
+    high[~known] = smallest - 1
+    low[~known] = float((published == 0).any() and base == 1)
+    if known.all() and low.sum(axis=1).max() > high.sum(axis=1).min() and not _capped(values):
+        return _observe_noise(values, people)  # no number of people fits all steps: whole numbers, but noisy
+    least = low.sum(axis=1).max()
+    most = max(least, high.sum(axis=1).min()) if not _capped(values) else np.inf
+    expected = _expected(values, low, high) if base > 1 else values
+    sums = np.nansum(expected, axis=1)
+    if people is None:
+        people = max(int(np.rint(np.clip(sums.mean() + _hidden_people(expected, smallest), least, most))), 1)
+    # The people who are not in the published numbers are shared by the numbers that may hide them.
+    hides = ~known | ((values == 0) & (base > 1))
+    part = max(people - float(sums.mean()), 0.0) / max(hides.sum(axis=1).mean(), 1.0)
+    value = np.where(hides, np.clip(part, low, high), np.where(known, expected, 0.0))
+    variance = np.where(low < high, (np.minimum(high, 1e3) - low + 1.0) ** 2 / 12.0, 0.0)
+    # That a number is withheld says little of its value, however often it is said: the neighbours in time say more.
+    variance[~known] = NOTHING
+    return _Observations(people, value, variance, low, high)
 
 
-def _only_capped(values: Floats) -> bool:
-    """Whether a cap explains why steps do not add up: those that miss people hold a number at the largest value."""
-    sums = values.sum(axis=1)
-    at_cap = (values == values.max()).any(axis=1)
-    return bool((at_cap | (sums == sums.max())).all() and (values == values.max()).sum() > 1)
+def _capped(values: Floats) -> bool:
+    """Whether a cap may explain why steps do not add up: those that miss people hold a number at the largest value."""
+    at_cap = values == np.nanmax(values)
+    sums = np.nansum(values, axis=1)
+    return bool((at_cap.any(axis=1) | (sums == sums.max())).all() and at_cap.sum() > 1 and not np.isnan(values).any())
 
 
-def _noise_level(values: Floats) -> float:
-    """Standard deviation of the noise on each number."""
-    known = ~np.isnan(values)
-    if known.all() and len(values) > 2:
-        # The people stay the same, so that only the noise moves the sums.
-        return max(float(values.sum(axis=1).std(ddof=1)) / math.sqrt(values.shape[1]), 1e-3)
-    change = np.abs(np.diff(values, axis=0))
-    change = change[~np.isnan(change)]
-    # Most people stay from one step to the next, so that the typical change is noise.
-    return max(float(np.median(change)) / 1.349 if len(change) else 1.0, 1e-3)
+def _expected(values: Floats, low: Floats, high: Floats) -> Floats:
+    """Mean of the counts that round to each published number, if a count is the rarer the larger it is."""
+    result = values.copy()
+    for value in np.unique(values[values > 0]):
+        there = values == value
+        between = np.arange(low[there][0], high[there][0] + 1.0)
+        result[there] = len(between) / (1.0 / between).sum()
+    return result
 
 
-def _guess_people(values: Floats, reading: _Reading) -> int:
-    """How many people are counted at every step."""
-    known = ~np.isnan(values)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    if not reading.noise:
-        if (sums == sums[0]).all() and sums[0] > 0 and not (known.all() and reading.low.sum(axis=1).max() > sums[0]):
-            return int(sums[0])
-        least, most = reading.low.sum(axis=1).max(), reading.high.sum(axis=1).min()
-        guess = sums.mean() if known.all() else sums.mean() + _withheld_people(values, reading)
-        return max(int(np.rint(np.clip(guess, least, max(least, most)))), 1)
-    if known.all():
-        return max(int(np.rint(sums.mean())), 1)
-    smooth = np.nan_to_num(np.maximum(_smooth(values, reading.noise), 0.0))
-    return max(int(np.rint(smooth.sum(axis=1).mean())), 1)
-
-
-def _withheld_people(values: Floats, reading: _Reading) -> float:
-    """Guess how many people are withheld at a step: the published numbers fall off geometrically, so go on below."""
-    known = ~np.isnan(values)
-    published = values[known & (values > 0)]
-    if not len(published):
+def _hidden_people(values: Floats, smallest: float) -> float:
+    """Guess how many people of a step are in no published number: frequencies go on below as Fisher's log series."""
+    published = values[values > 0]
+    if smallest <= 1 or not len(published):
         return 0.0
-    threshold = float(published.min())
-    ratio = 1.0 - 1.0 / (1.0 + max(float((published - threshold).mean()), 0.1))
-    below = np.arange(1, threshold)
-    frequency = (1.0 - ratio) * ratio ** (below - threshold) * len(published) / len(values)
-    return float(min((below * frequency).sum(), np.where(known, 0.0, reading.high).sum(axis=1).mean()))
+    numbers = np.arange(smallest, smallest + min(20.0 * published.max() + 100.0, 1e5))
+
+    def too_large(log_ratio: float) -> float:
+        weight = np.exp(log_ratio * (numbers - smallest)) / numbers
+        return float((numbers * weight).sum() / weight.sum() - published.mean())
+
+    low, high = -30.0, -1e-9
+    if too_large(low) >= 0 or too_large(high) <= 0:
+        return 0.0
+    log_ratio = brentq(too_large, low, high)
+    scale = len(published) / len(values) / (np.exp(log_ratio * (numbers - smallest)) / numbers).sum()
+    return float(scale * np.exp(log_ratio * (np.arange(1.0, smallest) - smallest)).sum())
 
 
-def _smooth(values: Floats, noise: float) -> Floats:
-    """Guess every number from those of the same place before and after: (steps, locations), NaN where none is known.
+def _observe_noise(values: Floats, people: int | None) -> _Observations:
+    """Read noisy numbers; withheld ones are noisy numbers that fell below the smallest published."""
+    known = ~np.isnan(values)
+    shape = values.shape
+    if known.all():
+        sums = values.sum(axis=1)
+        # The people stay the same, so that only the noise moves the sums.
+        noise = sums.std(ddof=1) / math.sqrt(shape[1]) if len(values) > 2 else 1.0
+        value = values
+        total = sums.mean()
+    else:
+        value, mean, noise = _censored(values)
+        total = np.maximum(mean, 0.0).sum()
+    if people is None:
+        people = max(int(np.rint(total)), 1)
+    variance = np.full(shape, max(float(noise), 1e-3) ** 2)
+    return _Observations(people, value, variance, np.zeros(shape), np.full(shape, np.inf))
 
-    For each place a random walk seen with noise; how far it walks in a step is measured from its own changes.
+
+def _censored(values: Floats) -> tuple[Floats, Floats, float]:
+    """Fill in withheld noisy numbers by their expectation, for each place normal around its mean (Tobit's model).
+
+    Returns
+    -------
+    The filled table, (locations,) the means, and the standard deviation.
     """
     known = ~np.isnan(values)
-    if not noise and known.all():
-        return values
-    steps = len(values)
-    change = np.diff(values, axis=0)
-    seen = np.maximum((~np.isnan(change)).sum(axis=0), 1)
-    moved = np.nansum(change**2, axis=0) / seen if steps > 1 else np.ones(values.shape[1])
-    error = noise**2
-    # No place stands quite still: a person in a hundred steps.
-    walk = np.maximum(moved - 2.0 * error, 0.01)
-    level, spread = np.zeros((steps, values.shape[1])), np.full((steps, values.shape[1]), np.inf)
-    ahead, ahead_spread = np.zeros(values.shape[1]), np.full(values.shape[1], np.inf)
-    for step in range(steps):
-        now = known[step]
-        with np.errstate(invalid="ignore"):
-            gain = np.where(np.isinf(ahead_spread), 1.0, ahead_spread / (ahead_spread + error))
-        gain = np.where(now, gain, 0.0)
-        level[step] = ahead + gain * (np.where(now, values[step], 0.0) - ahead)
-        spread[step] = np.where(now, gain * error, ahead_spread)
-        ahead, ahead_spread = level[step], spread[step] + walk
-    for step in range(steps - 2, -1, -1):
-        finite = np.where(np.isinf(spread[step]), 0.0, spread[step])
-        back = np.where(np.isinf(spread[step]), 1.0, finite / (finite + walk))
+    limit = float(np.nanmin(values))
+    mean = np.zeros(values.shape[1])
+    noise = max(float(np.nanstd(values)), 1e-3)
+    value = values
+    for _ in range(100):
+        z = (limit - mean) / noise
+        hazard = np.exp(norm.logpdf(z) - norm.logcdf(z))
+        below = mean - noise * hazard
+        left_over = noise**2 * np.maximum(1.0 - z * hazard - hazard**2, 0.0)
+        value = np.where(known, values, below)
+        mean = value.mean(axis=0)
+        noise = max(math.sqrt(float(((value - mean) ** 2 + np.where(known, 0.0, left_over)).mean())), 1e-3)
+    return value, mean, noise
+
+
+def _smooth(seen: _Observations) -> Floats:
+    """Guess every count from the observations of the same place before and after: (steps, locations)."""
+    value, variance = seen.value, seen.variance
+    if not variance.any():
+        return value
+    unseen = variance >= NOTHING
+    even = float(value[unseen].mean()) if unseen.any() else seen.people / value.shape[1]
+    # How unequal places are, beyond what the errors of their means explain.
+    start = max(float(value.mean(axis=0).var() - variance[~unseen].mean() / len(value)), 1e-4)
+    # Likelihood of each length of step for each place; how frequent each is among all places is the prior.
+    walks = np.geomspace(1e-5, max(float(value.var()), 1.0), WALKS)[:, None] * np.ones(value.shape[1])
+    likely = _filter(value, variance, walks, even, start)[2]
+    prior = np.zeros(WALKS)
+    for _ in range(10):
+        chance = np.exp(likely + prior[:, None] - (likely + prior[:, None]).max(axis=0))
+        chance /= chance.sum(axis=0)
+        prior = np.log(np.maximum(chance.mean(axis=1), 1e-12))
+    walk = np.take_along_axis(walks, chance.argmax(axis=0)[None], axis=0)[0]
+    level, spread, _ = _filter(value, variance, walk, even, start, keep=True)
+    for step in range(len(value) - 2, -1, -1):
+        back = spread[step] / (spread[step] + walk)
         level[step] += back * (level[step + 1] - level[step])
-    level[:, ~known.any(axis=0)] = np.nan
     return level
 
 
-def _fill(guess: Floats, people: int, reading: _Reading) -> Floats:
-    """Give places of which nothing is known an equal part of the people who are left."""
-    unknown = np.isnan(guess)
-    if not unknown.any():
-        return guess
-    left = np.maximum(people - np.nansum(np.maximum(guess, 0.0), axis=1), 0.0)
-    part = (left / np.maximum(unknown.sum(axis=1), 1)).mean()
-    return np.where(unknown, np.clip(part, reading.low, reading.high), guess)
+def _filter(
+    value: Floats, variance: Floats, walk: Floats, mean: float, start: float, *, keep: bool = False
+) -> tuple[Floats, Floats, Floats]:
+    """Kalman filter of a random walk in each place: levels, their variances (both if `keep`), and log-likelihoods."""
+    ahead, ahead_spread = np.full(walk.shape, mean), np.full(walk.shape, start)
+    likely = np.zeros(walk.shape)
+    level = np.empty((len(value), *walk.shape)) if keep else np.empty(0)
+    spread = np.empty_like(level)
+    for step in range(len(value)):
+        off, total = value[step] - ahead, ahead_spread + variance[step]
+        likely -= 0.5 * (np.log(total) + off**2 / total)
+        gain = ahead_spread / total
+        ahead = ahead + gain * off
+        ahead_spread = gain * variance[step]
+        if keep:
+            level[step], spread[step] = ahead, ahead_spread
+        ahead_spread = ahead_spread + walk
+    return level, spread, likely
 
 
 def nearest_counts(
