@@ -156,6 +156,7 @@ class Noise(Defence):
         return f"{super().describe()} {how}"
 
 
+@dataclass(frozen=True, kw_only=True)
 class Laplace(Noise):
     """Laplace noise, which gives decimals. The parameters are those of `Noise`."""
 
@@ -166,6 +167,7 @@ class Laplace(Noise):
         return _opendp(values.astype(np.float64), budget)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Geometric(Noise):
     """Two-sided geometric (discrete Laplace) noise, which gives whole numbers. The parameters are those of `Noise`."""
 

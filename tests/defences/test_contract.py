@@ -1,0 +1,161 @@
+"""What every defence must fulfil. A defence that is added to `DEFENCES` needs an example here, and is then tested."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from tests.small import random_truth
+
+import rekindle as rk
+from rekindle.defences import (
+    DEFENCES,
+    PRESETS,
+    Cap,
+    Chain,
+    CoarserSpace,
+    CoarserTime,
+    Geometric,
+    Laplace,
+    Round,
+    Sample,
+    Suppress,
+    repair,
+)
+from rekindle.model import Release
+
+EXAMPLES = {
+    "suppress": Suppress(below=3),
+    "suppress-keeping-zeros": Suppress(below=3, zeros=False),
+    "round": Round(to=3),
+    "cap": Cap(at=3),
+    "laplace": Laplace(epsilon=1.0, per="event", seed=1),
+    "geometric": Geometric(epsilon=20.0, per="person-day", neighbours="substitute", seed=1),
+    "coarser-space": CoarserSpace(km=2.0),
+    "coarser-time": CoarserTime(step="4h"),
+    "sample": Sample(share=0.5, seed=1),
+    "nothing": Chain(),
+    "chain": Chain(
+        [
+            Sample(share=0.7, seed=1),
+            CoarserSpace(km=2.0),
+            CoarserTime(step="4h"),
+            Cap(at=9),
+            Geometric(epsilon=1.0, per="event", seed=1),
+            Suppress(below=2),
+            Round(to=2),
+        ]
+    ),
+}
+every_defence = pytest.mark.parametrize("defence", EXAMPLES.values(), ids=EXAMPLES.keys())
+
+
+@pytest.fixture(scope="module", params=["lattice", "towers"])
+def truth(request):
+    rng = np.random.default_rng(1)
+    start = "2024-03-01 04:00"
+    return random_truth(
+        rng, people=30, places=9, steps=70, step="2h", start=start, lattice=request.param == "lattice", stay=0.8
+    )
+
+
+def test_every_defence_has_an_example():
+    assert set(DEFENCES) <= set(EXAMPLES)
+
+
+@every_defence
+def test_leaves_its_input_unchanged(defence, truth):
+    cells, counts = truth.cells.copy(), truth.counts()
+    values = counts.values.copy()
+    defence(truth)
+    if not defence.needs_people:
+        defence(counts)
+        defence(Release.of(counts))
+    assert np.array_equal(truth.cells, cells)
+    assert np.array_equal(counts.values, values)
+
+
+@every_defence
+def test_same_seed_same_release(defence, truth):
+    assert defence.seeded(5)(truth) == defence.seeded(5)(truth)
+    assert defence.seeded(5).coarsen(truth) == defence.seeded(5).coarsen(truth)
+
+
+@every_defence
+def test_another_seed_another_draw_only_where_it_is_random(defence, truth):
+    random = "seed" in defence.settings() or isinstance(defence, Chain)
+    same = defence.seeded(5)(truth) == defence.seeded(6)(truth)
+    assert same != (random and defence.describe() != "as it is")
+
+
+@every_defence
+def test_people_counts_and_release_give_the_same(defence, truth):
+    if defence.needs_people:
+        with pytest.raises(rk.InvalidData, match="needs the people"):
+            defence(truth.counts())
+        with pytest.raises(rk.InvalidData, match="needs the people"):
+            defence(Release.of(truth.counts()))
+    else:
+        assert defence(truth) == defence(truth.counts()) == defence(Release.of(truth.counts()))
+
+
+@every_defence
+def test_coarsened_truth_has_the_places_and_steps_of_the_release(defence, truth):
+    release, coarse = defence(truth), defence.coarsen(truth)
+    assert coarse.locations == release.locations
+    assert coarse.calendar == release.calendar == defence.calendar(truth.calendar)
+    assert set(coarse.people_ids) <= set(truth.people_ids)
+
+
+@pytest.mark.parametrize("name", ["coarser-space", "coarser-time", "sample", "nothing"])
+def test_coarser_detail_counts_the_coarsened_truth(name, truth):
+    release = EXAMPLES[name](truth)
+    assert np.array_equal(release.values, EXAMPLES[name].coarsen(truth).counts().values)
+
+
+@every_defence
+def test_writes_its_history(defence, truth):
+    steps = defence.defences if isinstance(defence, Chain) else (defence,)
+    assert defence(truth).history == tuple(one.describe() for one in steps)
+    assert "seed" not in defence.describe()
+
+
+@every_defence
+def test_cannot_be_changed(defence):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        defence.below = 3
+
+
+@every_defence
+@pytest.mark.parametrize("people", [None, 30])
+def test_can_be_repaired_and_attacked(defence, truth, people):
+    counts = repair(defence(truth), people)
+    if people is not None:
+        assert counts.people == people
+    assert rk.Baseline().recover(counts).trajectories.counts() == counts
+
+
+def test_a_chain_is_the_same_as_one_after_the_other(truth):
+    parts = [CoarserSpace(km=2.0), CoarserTime(step="4h"), Cap(at=9), Suppress(below=2), Round(to=2)]
+    release = truth.counts()
+    for one in parts:
+        release = one(release)
+    assert Chain(parts)(truth) == release
+    assert Chain([Chain(parts[:2]), Chain(parts[2:])])(truth) == release
+
+
+def test_a_sample_must_come_first():
+    with pytest.raises(rk.InvalidSetting, match=r"Sample\(share=0.5\) comes after Cap"):
+        Chain([Cap(at=3), Sample(share=0.5)])
+    with pytest.raises(rk.InvalidSetting, match="is not a defence"):
+        Chain([3])
+
+
+def test_chain_gives_each_a_seed_of_its_own(truth):
+    chain = Chain([Sample(share=0.5), Geometric(epsilon=1, per="event")]).seeded(3)
+    assert len({one.seed for one in chain.defences}) == 2
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS.keys())
+def test_presets_name_their_source(preset):
+    assert len(preset.source) > 30
+    assert preset.note

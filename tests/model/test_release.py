@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+import rekindle as rk
+from rekindle.model import Release
+
+places = rk.Locations([[0.5, 0.5], [1.5, 0.5]], ["a", "b"])
+calendar = rk.Calendar("2024-03-01", "1h")
+
+
+def test_keeps_what_is_published():
+    release = Release([[1.5, np.nan], [-2, 0]], places, calendar, ["Round(to=5)"])
+    assert release.values.dtype == np.float64
+    assert release.steps == release.calendar.steps == 2
+    assert release.withheld.tolist() == [[False, True], [False, False]]
+    assert release.history == ("Round(to=5)",)
+    assert "25% withheld" in repr(release)
+
+
+def test_cannot_be_written_to():
+    release = Release([[1.0, 2.0]], places, calendar)
+    with pytest.raises(ValueError, match="read-only"):
+        release.values[0, 0] = 3
+
+
+def test_equal_also_where_withheld():
+    one = Release([[1.0, np.nan]], places, calendar)
+    assert one == Release([[1.0, np.nan]], places, calendar)
+    assert one != Release([[np.nan, 1.0]], places, calendar)
+    assert one != Release([[1.0, np.nan]], places, calendar, ["Cap(at=1)"])
+
+
+def test_of_counts():
+    counts = rk.Counts([[1, 2], [3, 0]], places, calendar)
+    release = Release.of(counts)
+    assert release.values.tolist() == [[1, 2], [3, 0]]
+    assert release.history == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([1.0, 2.0], "steps x locations"),
+        ([[1.0]], "1 columns for 2 locations"),
+        ([[np.inf, 0.0]], "in location 'a' is inf"),
+        ([[np.nan, np.nan]], "All 2 numbers are withheld"),
+        ([["x", "y"]], "must be numbers"),
+        ([[True, False]], "must be numbers"),
+        ([[1j, 0]], "must be numbers"),
+    ],
+)
+def test_refuses(values, problem):
+    with pytest.raises(rk.InvalidData, match=problem):
+        Release(values, places, calendar)
+
+
+def test_refuses_another_number_of_steps():
+    with pytest.raises(rk.InvalidData, match="1 rows, but the calendar has 5"):
+        Release([[1.0, 2.0]], places, calendar.closed_at(5))
