@@ -25,7 +25,7 @@ from rekindle.audit.cells import (
     publish,
     repaired,
 )
-from rekindle.audit.defaults import default_defences
+from rekindle.audit.defaults import default_defences, label
 from rekindle.audit.risk import Estimate, Verdict, estimate, estimate_share, judge
 from rekindle.audit.work import Store, Task, digest, run, workers_of
 from rekindle.defences import Defence, NothingLeft
@@ -93,7 +93,9 @@ class ReleaseRisk:
     Attributes
     ----------
     name
-        The defence in one line, or "as given".
+        The defence with its settings, or "as given".
+    label
+        The same in a few words.
     withheld
         Share of the numbers that are withheld.
     people
@@ -105,6 +107,7 @@ class ReleaseRisk:
     """
 
     name: str
+    label: str
     withheld: float
     people: float
     utility: dict[str, float] | None
@@ -219,6 +222,7 @@ class Audit:
             "releases": [
                 {
                     "name": one.name,
+                    "label": one.label,
                     "withheld": one.withheld,
                     "people": one.people,
                     "utility": one.utility,
@@ -528,6 +532,7 @@ class _Findings:
         use = [numbers["utility"] for numbers in published if numbers["utility"] is not None]
         return ReleaseRisk(
             name=AS_GIVEN if defence is None else defence.describe(),
+            label=label(defence),
             withheld=float(np.mean([numbers["withheld"] for numbers in published])),
             people=float(np.mean([numbers["people"] for numbers in published])),
             utility={name: float(np.mean([one[name] for one in use])) for name in use[0]} if use else None,
