@@ -1,0 +1,225 @@
+"""The attack and its run: settings, days in, trajectories out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from joblib import cpu_count
+from numpy.typing import NDArray
+
+from rekindle.attacks.base import Attack, Progress, Recovery, Run
+from rekindle.attacks.habits.plan import EFFORTS, Answer, Plan, finish, follow
+from rekindle.attacks.habits.problem import Problem
+from rekindle.attacks.state import SavedRun, write_run
+from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.model import Calendar, Counts, Locations, Trajectories
+
+__all__ = ["Habits", "HabitsRun"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Habits(Attack):
+    """The strongest attack: it looks for people with few, repeated habits, and knows when it is right.
+
+    It follows people through the counts (whoever came last leaves first), gives segments of the tracks to the people
+    they resemble, exchanges the ways of people who meet until everyone's moves, stays and places repeat themselves as
+    much as they can, does so several times from different starts, and lets the answers vote. It learns from the counts
+    alone how far and how often people move.
+
+    It revises earlier days when later ones come, so a run keeps the counts and works when it is asked, or when the last
+    step has been fed. `Recovery.confidence` holds how sure it is of each point.
+
+    Parameters
+    ----------
+    effort
+        ``"low"`` (a first look, for sweeps over many releases), ``"normal"`` or ``"high"``: how many answers vote and how
+        long each is searched for.
+    seed
+        A whole number of at least 0; another seed makes other choices among people who are nearly interchangeable.
+    workers
+        How many threads to use; None for all processors. The result does not depend on it.
+    """
+
+    revises: ClassVar[bool] = True
+
+    effort: str = "normal"
+    seed: int = 0
+    workers: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.effort not in EFFORTS:
+            raise InvalidSetting(f"effort is {self.effort!r}; it must be one of {', '.join(map(repr, EFFORTS))}.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise InvalidSetting(f"seed is {self.seed!r}; it must be a whole number, not negative.")
+        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
+            raise InvalidSetting(f"workers is {self.workers!r}; it must be a whole number of at least 1, or None.")
+
+    def start(
+        self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
+    ) -> HabitsRun:
+        """Begin an online run."""
+        return HabitsRun(self, locations, calendar, people, progress)
+
+
+class HabitsRun(Run):
+    """A run of the attack. It stores the counts of each day, and rebuilds all days anew when asked for them.
+
+    Where the calendar has an end, the feed that reaches it does the work; `stop` then makes it end soon with the best so
+    far. Before, `recovery` does the work for the days so far, and remembers it until more days come.
+    """
+
+    attack: Habits
+
+    def __init__(
+        self, attack: Habits, locations: Locations, calendar: Calendar, people: int, progress: Progress | None
+    ) -> None:
+        super().__init__(attack, locations, calendar, people, progress)
+        self._days: list[NDArray[np.int32]] = []
+        self._answers: dict[int, Answer] = {}
+        self._answered = 0  # the days that the answers are of
+        self._best: tuple[int, bool, Recovery] | None = None
+        self._working = threading.Lock()
+
+    @property
+    def days_done(self) -> int:
+        """How many days were fed."""
+        return len(self._days)
+
+    @property
+    def steps_done(self) -> int:
+        """How many steps they have."""
+        return sum(map(len, self._days))
+
+    def _take(self, counts: Counts) -> None:
+        days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
+        steps = self.steps_done + counts.steps
+        Plan.check(self.people, steps, self.attack.effort)
+        if steps != self.calendar.steps:
+            for day in days:
+                self._days.append(day)
+                self._report()
+            return
+        before = self.days_done
+        self._days.extend(days)
+        self._work(self._reporter(before))
+
+    def _reporter(self, before: int) -> Callable[[float], None]:
+        """Tell the share of the work that is done in days, each of the new ones once."""
+        total, told = self.days_done, before
+
+        def report(share: float) -> None:
+            nonlocal told
+            while self._progress is not None and told < before + int(share * (total - before) + 1e-9):
+                told += 1
+                self._progress(told, total)
+
+        return report
+
+    def _problem(self, days: int) -> Problem:
+        counts = np.concatenate(self._days[:days])
+        return Problem.of(counts, self.locations, self.calendar.closed_at(len(counts)))
+
+    def _work(self, report: Callable[[float], None] = lambda share: None) -> None:
+        """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
+        with self._working:
+            days = self.days_done
+            if self._best is not None and self._best[:2] == (days, True):
+                return
+            problem = self._problem(days)
+            if self._answered != days:
+                self._answers, self._answered = {}, days
+            plan = Plan.of(problem, self.attack.effort, self.attack.seed)
+            halt = threading.Event()
+
+            def stopped() -> bool:
+                return self.stopped or halt.is_set()
+
+            missing = [number for number in range(plan.answers) if number not in self._answers]
+            pool = ThreadPoolExecutor(max(1, min(self.attack.workers or cpu_count(), len(missing))))
+            try:
+                tasks = {number: pool.submit(follow, problem, plan, number, stopped) for number in missing}
+                for number, task in tasks.items():
+                    answer = task.result()
+                    if answer is not None:
+                        self._answers[number] = answer
+                    if not self.stopped:
+                        report((number + 1) / (plan.answers + 1))
+            finally:
+                halt.set()
+                pool.shutdown(wait=True)
+            self._best = (days, len(self._answers) == plan.answers, self._finish(problem, plan))
+            if not self.stopped:
+                report(1.0)
+
+    def _finish(self, problem: Problem, plan: Plan) -> Recovery:
+        answers = [self._answers[number] for number in sorted(self._answers)]
+        tracks, confidence = finish(problem, plan, answers, lambda: self.stopped)
+        return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
+
+    def _recovery(self, cells: NDArray[np.int32], confidence: NDArray[np.float32]) -> Recovery:
+        calendar = self.calendar.closed_at(cells.shape[1])
+        return Recovery(
+            Trajectories(cells, self.locations, calendar),
+            self.attack,
+            np.full(cells.shape[1], np.nan),
+            np.full(calendar.number_of_days, np.nan),
+            confidence=confidence,
+        )
+
+    def recovery(self) -> Recovery:
+        """Rebuild all days so far, or give what is known so far while another thread is at it, or after `stop`."""
+        days = self.days_done
+        if not days:
+            return self._recovery(np.empty((self.people, 0), np.int32), np.empty((self.people, 0), np.float32))
+        if self._best is not None and self._best[0] == days and (self._best[1] or self.stopped):
+            return self._best[2]
+        if not self.stopped and not self._working.locked():
+            self._work()
+            if self._best is not None and self._best[0] == days:
+                return self._best[2]
+        problem = self._problem(days)
+        plan = Plan.of(problem, self.attack.effort, self.attack.seed)
+        answers = dict(self._answers) if self._answered == days else {}
+        tracks, confidence = finish(problem, plan, [answers[n] for n in sorted(answers)], lambda: True)
+        return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
+
+    def save(self, path: str | Path) -> None:
+        """Write the counts so far, and the answers found for them, to a file, whole or not at all, for `resume`."""
+        days = list(self._days)
+        answers = dict(self._answers) if self._answered == len(days) else {}
+        numbers = sorted(answers)
+        arrays: dict[str, NDArray[np.generic]] = {
+            "counts": np.concatenate([np.empty((0, len(self.locations)), np.int32), *days]),
+            "numbers": np.array(numbers, dtype=np.int64),
+            "scores": np.array([answers[n].score for n in numbers]),
+        }
+        if numbers:
+            arrays["tracks"] = np.stack([answers[n].tracks for n in numbers])
+        attack = self.attack
+        name, settings = type(attack).__name__, attack.settings()
+        write_run(path, SavedRun(name, settings, self.locations, self.calendar, self.people, arrays))
+
+    def restore(self, saved: SavedRun) -> None:
+        """Take the counts of an earlier run, and the answers found for them."""
+        arrays = saved.arrays
+        values = arrays["counts"]
+        if not len(values):
+            return
+        counts = Counts(values, self.locations, self.calendar.closed_at(len(values)))
+        if counts.people != self.people:
+            raise InvalidData(f"the counts have {counts.people} people, the run {self.people}")
+        self._days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
+        if not len(arrays["numbers"]):
+            return
+        problem = self._problem(self.days_done)
+        tracks = arrays["tracks"]
+        for number, score, each in zip(arrays["numbers"], arrays["scores"], tracks, strict=True):
+            problem.check(each)
+            self._answers[int(number)] = Answer(np.ascontiguousarray(each, dtype=np.int32), float(score))
+        self._answered = self.days_done

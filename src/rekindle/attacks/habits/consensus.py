@@ -1,0 +1,146 @@
+"""Consensus: several answers, their people matched to one another, vote on where each person was."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from rekindle.attacks.habits.problem import Problem
+from rekindle.attacks.habits.track import assign
+
+__all__ = ["align", "decode"]
+
+MOST_WORK = 2e9
+"""Alignment looks at a sample of the ticks where it would otherwise take more comparisons than this."""
+
+
+def align(
+    problem: Problem, answers: list[NDArray[np.int32]], reference: int, *, rounds: int = 6
+) -> list[NDArray[np.int32]]:
+    """Order the people of each answer alike.
+
+    Parameters
+    ----------
+    problem
+        The counts.
+    answers
+        Each (people, ticks) int32 places.
+    reference
+        The answer that the others are matched to at first; then all are matched to the average of all.
+    rounds
+        At most how often.
+
+    Returns
+    -------
+    The answers, with their people in another order.
+    """
+    people, ticks = answers[0].shape
+    every = max(1, int(np.ceil(len(answers) * people * people * ticks * rounds / MOST_WORK)))
+    chosen = np.arange(0, ticks, every)
+    weight = problem.lengths[chosen].astype(np.float64)
+    stack = np.stack([answer[:, chosen] for answer in answers])
+    places = problem.counts.shape[1]
+    orders = np.zeros((len(answers), people), np.int64)
+    model = stack[reference : reference + 1]
+    for _ in range(rounds):
+        likeness = _likeness(model, stack, weight, places)
+        new = np.stack([linear_sum_assignment(-each)[1] for each in likeness])
+        if np.array_equal(new, orders):
+            break
+        orders = new
+        model = np.take_along_axis(stack, orders[:, :, None], axis=1)
+    return [answer[order] for answer, order in zip(answers, orders, strict=True)]
+
+
+@njit(cache=True, nogil=True)
+def _likeness(
+    model: NDArray[np.int32], answers: NDArray[np.int32], weight: NDArray[np.float64], places: int
+) -> NDArray[np.float64]:  # pragma: no cover
+    """Time that each person of the model, averaged over its members, and each of an answer spend together."""
+    members, people, ticks = model.shape
+    likeness = np.zeros((len(answers), people, people))
+    votes = np.zeros((people, places))
+    for tick in range(ticks):
+        share = weight[tick] / members
+        for member in range(members):
+            for person in range(people):
+                votes[person, model[member, person, tick]] += share
+        for answer in range(len(answers)):
+            for row in range(people):
+                for column in range(people):
+                    likeness[answer, row, column] += votes[row, answers[answer, column, tick]]
+        for member in range(members):
+            for person in range(people):
+                votes[person, model[member, person, tick]] = 0.0
+    return likeness
+
+
+def decode(
+    problem: Problem, answers: list[NDArray[np.int32]], weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Put everyone where most of the aligned answers have them, with exact counts.
+
+    Returns
+    -------
+    (people, ticks) int32 places, and (people, ticks) float32 share of the answers that agree.
+    """
+    stack = np.stack(answers)
+    share = np.full(len(answers), 1.0 / len(answers)) if weights is None else weights / weights.sum()
+    return _decode(stack, share, problem.counts)
+
+
+@njit(cache=True, nogil=True)
+def _decode(
+    answers: NDArray[np.int32], share: NDArray[np.float64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:  # pragma: no cover
+    members, people, ticks = answers.shape
+    places = counts.shape[1]
+    tracks = np.empty((people, ticks), np.int32)
+    sure = np.ones((people, ticks), np.float32)
+    votes = np.zeros((people, places))
+    open_rows = np.empty(people, np.int64)
+    seats = np.empty(people, np.int64)
+    left = np.empty(places, np.int64)
+    for tick in range(ticks):
+        left[:] = counts[tick]
+        size = 0
+        for person in range(people):
+            place = answers[0, person, tick]
+            agree = True
+            for member in range(1, members):
+                if answers[member, person, tick] != place:
+                    agree = False
+                    break
+            if agree:
+                tracks[person, tick] = place
+                left[place] -= 1
+            else:
+                open_rows[size] = person
+                size += 1
+        if size == 0:
+            continue
+        seat = 0
+        for place in range(places):
+            for _ in range(left[place]):
+                seats[seat] = place
+                seat += 1
+        cost = np.empty((size, size))
+        for row in range(size):
+            person = open_rows[row]
+            for member in range(members):
+                votes[person, answers[member, person, tick]] += share[member]
+            for column in range(size):
+                cost[row, column] = -votes[person, seats[column]]
+                # Where the votes are even, stay.
+                if tick > 0 and seats[column] == tracks[person, tick - 1]:
+                    cost[row, column] -= 1e-3
+        chosen = assign(cost)
+        for row in range(size):
+            person = open_rows[row]
+            tracks[person, tick] = seats[chosen[row]]
+            sure[person, tick] = votes[person, seats[chosen[row]]]
+            for member in range(members):
+                votes[person, answers[member, person, tick]] = 0.0
+    return tracks, sure

@@ -1,0 +1,132 @@
+"""The counts as the parts of the attack see them: only places that were ever used, only moments at which counts change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rekindle.errors import InvalidData
+from rekindle.model import Calendar, Locations
+
+__all__ = ["Problem"]
+
+SAMPLES_PER_DAY = 24
+BINS_PER_DAY = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Counts without what cannot tell anything.
+
+    A tick is a range of steps with the same counts throughout. Nobody is taken to move within one.
+
+    Attributes
+    ----------
+    counts
+        (ticks, places) int64: people per place that was ever used.
+    places
+        (places,) int64: their location indices.
+    xy
+        (places, 2) float64: their centres, in units of the smallest distance between two of them.
+    starts
+        (ticks + 1,) int64: the first step of each tick; the last entry is the number of steps.
+    samples
+        (ticks + 1,) int64: the first sample of each tick. Samples are taken about every hour.
+    bins
+        (samples,) int64: the part of the day of each sample, of `BINS_PER_DAY`.
+    steps_per_day
+        Steps in a day.
+    clock
+        (ticks,) float64: time of day at the middle of each tick, hours.
+    """
+
+    counts: NDArray[np.int64]
+    places: NDArray[np.int64]
+    xy: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    bins: NDArray[np.int64]
+    steps_per_day: int
+    clock: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, counts: NDArray[np.integer], locations: Locations, calendar: Calendar) -> Problem:
+        """Reduce (steps, locations) counts."""
+        steps = len(counts)
+        places = np.flatnonzero(counts.any(axis=0))
+        used = np.ascontiguousarray(counts[:, places], dtype=np.int64)
+        changes = np.flatnonzero((used[1:] != used[:-1]).any(axis=1)) + 1
+        starts = np.concatenate([[0], changes, [steps]]).astype(np.int64)
+        xy = locations.xy_km[places]
+        per_day = calendar.steps_per_day
+        first = per_day - calendar.first_day_steps
+        every = max(1, per_day // SAMPLES_PER_DAY)
+        sampled = np.arange(every // 2, steps, every)
+        time_of_day = (first + sampled) % per_day
+        middle = (starts[:-1] + starts[1:] - 1) / 2
+        return cls(
+            used[starts[:-1]],
+            places,
+            xy / spacing(xy),
+            starts,
+            np.searchsorted(sampled, starts).astype(np.int64),
+            (time_of_day * BINS_PER_DAY // per_day).astype(np.int64),
+            per_day,
+            (first + middle) % per_day * (24.0 / per_day),
+        )
+
+    @property
+    def people(self) -> int:
+        """How many people are counted."""
+        return int(self.counts[0].sum())
+
+    @property
+    def ticks(self) -> int:
+        """How many ticks there are."""
+        return len(self.counts)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(ticks,) int64: steps of each tick."""
+        return np.diff(self.starts)
+
+    def expand(self, tracks: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Turn (people, ticks) places into (people, steps) location indices."""
+        return np.repeat(self.places.astype(np.int32)[tracks], self.lengths, axis=1)
+
+    def check(self, tracks: NDArray[np.integer]) -> None:
+        """Refuse tracks that do not have these counts."""
+        people, ticks, places = self.people, self.ticks, self.counts.shape[1]
+        if tracks.shape != (people, ticks) or tracks.min() < 0 or tracks.max() >= places:
+            raise InvalidData(f"tracks of shape {tracks.shape} do not fit {people} people and {ticks} ticks")
+        if not np.array_equal(count(np.ascontiguousarray(tracks), places), self.counts):
+            raise InvalidData("tracks do not have the counts that they should")
+
+    def distances(self) -> NDArray[np.float64]:
+        """(places, places) float64 distances, in units of the smallest."""
+        gap = self.xy[:, None] - self.xy
+        return np.asarray(np.hypot(gap[..., 0], gap[..., 1]))
+
+
+def spacing(xy: NDArray[np.float64]) -> float:
+    """Give the smallest distance between two different centres; 1 where there is only one."""
+    least = np.inf
+    order = xy[np.argsort(xy[:, 0], kind="stable")]
+    for later in range(1, len(order)):
+        gap = order[later:] - order[:-later]
+        if gap[:, 0].min() > least:
+            break
+        distance = np.hypot(gap[:, 0], gap[:, 1])
+        distance = distance[distance > 0]
+        if len(distance):
+            least = min(least, float(distance.min()))
+    return least if np.isfinite(least) else 1.0
+
+
+def count(tracks: NDArray[np.integer], places: int) -> NDArray[np.int64]:
+    """Count the people in each place at each tick: (ticks, places) int64."""
+    ticks = tracks.shape[1]
+    index = tracks.astype(np.int64) + np.arange(ticks) * places
+    return np.bincount(index.ravel(), minlength=ticks * places).reshape(ticks, places)

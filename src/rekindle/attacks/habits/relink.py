@@ -1,0 +1,106 @@
+"""Re-link: cut the tracks into segments and give each segment to the person whose other segments it resembles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from rekindle.attacks.habits.chance import generator
+from rekindle.attacks.habits.problem import Problem
+
+__all__ = ["relink"]
+
+LN2 = math.log(2.0)
+
+
+def relink(
+    problem: Problem, tracks: NDArray[np.int32], seed: int, *, segments_per_day: int = 4, rounds: int = 30
+) -> NDArray[np.int32]:
+    """Re-link tracks.
+
+    Parameters
+    ----------
+    problem
+        The counts.
+    tracks
+        (people, ticks) int32 places.
+    seed
+        The order in which segments take their turns.
+    segments_per_day
+        How many cuts a day.
+    rounds
+        At most how often each segment takes its turn.
+
+    Returns
+    -------
+    (people, ticks) int32 places: the same segments, linked in another way.
+    """
+    people, places = len(tracks), problem.counts.shape[1]
+    length = max(1, problem.steps_per_day // segments_per_day)
+    of_tick = problem.starts[:-1] // length
+    cuts = np.concatenate([[0], np.flatnonzero(np.diff(of_tick)) + 1, [len(of_tick)]])
+    number = len(cuts) - 1
+    if number < 2:
+        return tracks.copy()
+    time = np.zeros((number, people, places), np.float32)
+    lengths = problem.lengths
+    for segment in range(number):
+        _spend(tracks, lengths, cuts[segment], cuts[segment + 1], time[segment])
+    order = np.tile(np.arange(people), (number, 1))
+    total = time.sum(axis=0)
+    turns = np.random.default_rng(generator(seed, 2))
+    for _ in range(rounds):
+        changed = False
+        for segment in turns.permutation(number):
+            own = time[segment][order[segment]]
+            others = total - own
+            likeness = _likeness(others, own)
+            chosen = linear_sum_assignment(-likeness)[1]
+            gain = likeness[np.arange(people), chosen].sum() - np.trace(likeness)
+            if gain > 1e-9 * people:
+                changed = True
+                order[segment] = order[segment][chosen]
+                total = others + own[chosen]
+        if not changed:
+            break
+    linked = np.empty_like(tracks)
+    for segment in range(number):
+        part = slice(cuts[segment], cuts[segment + 1])
+        linked[:, part] = tracks[order[segment], part]
+    return linked
+
+
+@njit(cache=True, nogil=True)
+def _spend(
+    tracks: NDArray[np.int32], lengths: NDArray[np.int64], begin: int, end: int, time: NDArray[np.float32]
+) -> None:  # pragma: no cover
+    for person in range(len(tracks)):
+        for tick in range(begin, end):
+            time[person, tracks[person, tick]] += lengths[tick]
+
+
+@njit(cache=True, nogil=True)
+def _likeness(others: NDArray[np.float32], own: NDArray[np.float32]) -> NDArray[np.float64]:  # pragma: no cover
+    """1 less the Jensen-Shannon divergence (bits) of each person's other time and each segment: (people, people)."""
+    people, places = own.shape
+    likeness = np.zeros((people, people))
+    share = others.astype(np.float64)
+    for person in range(people):
+        share[person] /= max(share[person].sum(), 1e-9)
+    for column in range(people):
+        total = float(own[column].sum())
+        for place in range(places):
+            if own[column, place] > 0:
+                b = float(own[column, place]) / total
+                for row in range(people):
+                    a = share[row, place]
+                    if a > 0:
+                        # Places that only one of the two visited add nothing.
+                        likeness[row, column] += (
+                            0.5 / LN2 * ((a + b) * math.log(a + b) - a * math.log(a) - b * math.log(b))
+                        )
+    return likeness

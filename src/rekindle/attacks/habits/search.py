@@ -1,0 +1,411 @@
+"""Search: exchange the ways of two people wherever they meet, towards people with few, repeated habits.
+
+Two people who are in one place at the same time can exchange their futures, and no count changes. With all meetings of
+two people (and all moments at which one of them moves), their two ways split into pieces, and each piece can go to
+either. The best split, for habits as they are without the piece itself, is found by dynamic programming.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from rekindle.attacks.habits.chance import gumbel, uniform, whole
+from rekindle.attacks.habits.problem import BINS_PER_DAY, Problem
+
+__all__ = ["Chain", "Model"]
+
+DWELL_CLASSES = 12
+MOVE_WEIGHT = 2.0
+"""How many moves everybody's moves count for, beside a person's own."""
+DWELL_WEIGHT = 2.0
+PLACE_PRIOR = 0.05
+BIN_PRIOR = 0.02
+SLOTS = 1 << 14
+"""Size of the table of one person's moves; must be a power of two, larger than twice any number of different moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What is usual for everybody, learnt from tracks.
+
+    Attributes
+    ----------
+    moves
+        (places, places) float64: share of the moves from a place that lead to another.
+    dwells
+        (DWELL_CLASSES,) float64: share of the stays by the logarithm of their length.
+    log_place, log_bin
+        float64 tables: log(n + prior) for n samples, times the weight of the term.
+    """
+
+    moves: NDArray[np.float64]
+    dwells: NDArray[np.float64]
+    log_place: NDArray[np.float64]
+    log_bin: NDArray[np.float64]
+
+    @classmethod
+    def learn(
+        cls, problem: Problem, tracks: list[NDArray[np.int32]], place_weight: float = 0.25, bin_weight: float = 0.25
+    ) -> Model:
+        """Learn from tracks, each (people, ticks) int32 places."""
+        places = problem.counts.shape[1]
+        seen = np.zeros((places, places))
+        dwells = np.ones(DWELL_CLASSES)
+        for each in tracks:
+            _pool(each, problem.starts, seen, dwells)
+        seen /= len(tracks)
+        ring = np.minimum(np.rint(problem.distances()), 60).astype(np.int64)
+        by_distance = np.bincount(ring.ravel(), seen.ravel(), 61) + 0.01
+        available = np.maximum(np.bincount(ring.ravel(), minlength=61), 1)
+        rate = (by_distance / available)[ring]
+        np.fill_diagonal(rate, 0.0)
+        rate /= np.maximum(rate.sum(axis=1, keepdims=True), 1e-12)
+        moves = (seen + 5.0 * rate) / (seen.sum(axis=1, keepdims=True) + 5.0)
+        count = np.arange(len(problem.bins) + 2)
+        return cls(
+            np.maximum(moves, 1e-6),
+            dwells / dwells.sum(),
+            place_weight * np.log(count + PLACE_PRIOR),
+            bin_weight * np.log(count + BIN_PRIOR),
+        )
+
+
+@njit(cache=True, nogil=True)
+def _pool(
+    tracks: NDArray[np.int32], starts: NDArray[np.int64], moves: NDArray[np.float64], dwells: NDArray[np.float64]
+) -> None:  # pragma: no cover
+    for person in range(len(tracks)):
+        since = 0
+        for tick in range(1, tracks.shape[1]):
+            a, b = tracks[person, tick - 1], tracks[person, tick]
+            if a != b:
+                moves[a, b] += 1.0
+                dwells[_dwell_class(starts[tick] - since)] += 1.0
+                since = starts[tick]
+
+
+@njit(cache=True, nogil=True)
+def _dwell_class(length: int) -> int:  # pragma: no cover
+    return min(DWELL_CLASSES - 1, int(math.log2(length)))
+
+
+@njit(cache=True, nogil=True)
+def _slot(keys: NDArray[np.int64], key: int) -> int:  # pragma: no cover
+    """Find where a key is in an open-addressing table, or where it would go; -1 marks a free slot."""
+    slot = (key * 40503) & (SLOTS - 1)
+    while keys[slot] != key and keys[slot] != -1:
+        slot = (slot + 1) & (SLOTS - 1)
+    return slot
+
+
+class Chain:
+    """One chain of the search: its tracks, the score of each person, and its random numbers.
+
+    Attributes
+    ----------
+    tracks
+        (people, ticks) int32 places.
+    scores
+        (people,) float64: log probability of each person's habits, up to a constant.
+    """
+
+    def __init__(self, problem: Problem, model: Model, tracks: NDArray[np.int32], random: NDArray[np.int64]) -> None:
+        self.problem, self.model, self.random = problem, model, random
+        self.tracks = np.ascontiguousarray(tracks, dtype=np.int32).copy()
+        places = problem.counts.shape[1]
+        self._tables = (
+            np.full((2, SLOTS), -1, np.int64),  # keys of moves
+            np.zeros((2, SLOTS), np.int64),  # how often
+            np.zeros((2, places), np.int64),  # moves from a place
+            np.zeros((2, places * DWELL_CLASSES), np.int64),  # stays by place and class
+            np.zeros((2, places), np.int64),  # samples by place
+            np.zeros((2, places * BINS_PER_DAY), np.int64),  # samples by place and part of the day
+        )
+        self._fixed = (
+            problem.starts,
+            problem.samples,
+            problem.bins,
+            model.moves,
+            model.dwells,
+            model.log_place,
+            model.log_bin,
+        )
+        self.scores = np.array([_score(row, *self._fixed, self._tables) for row in self.tracks])
+
+    @property
+    def score(self) -> float:
+        """Log probability of everybody's habits, up to a constant."""
+        return float(self.scores.sum())
+
+    def run(self, proposals: int, hot: float, cold: float, noise: float = 0.3) -> int:
+        """Make proposals while the temperature falls from hot to cold; give how many were taken."""
+        return int(
+            _anneal(self.tracks, self.scores, *self._fixed, self._tables, proposals, hot, cold, noise, self.random)
+        )
+
+
+@njit(cache=True, nogil=True)
+def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Log probability of one person's moves, stays and places, each given those before."""
+    keys, often, left, stays, at, at_bin = tables
+    ticks = len(row)
+    places = len(moves)
+    total = 0.0
+    since = 0
+    for tick in range(ticks):
+        a = row[tick]
+        if tick > 0 and row[tick - 1] != a:
+            b = a
+            a = row[tick - 1]
+            slot = _slot(keys[0], a * places + b)
+            keys[0, slot] = a * places + b
+            kind = _dwell_class(starts[tick] - since)
+            total += math.log((often[0, slot] + MOVE_WEIGHT * moves[a, b]) / (left[0, a] + MOVE_WEIGHT))
+            total += math.log(
+                (stays[0, a * DWELL_CLASSES + kind] + DWELL_WEIGHT * dwells[kind]) / (left[0, a] + DWELL_WEIGHT)
+            )
+            often[0, slot] += 1
+            left[0, a] += 1
+            stays[0, a * DWELL_CLASSES + kind] += 1
+            since = starts[tick]
+            a = b
+        for sample in range(samples[tick], samples[tick + 1]):
+            cell = a * BINS_PER_DAY + bins[sample]
+            total += log_place[at[0, a]] + log_bin[at_bin[0, cell]]
+            at[0, a] += 1
+            at_bin[0, cell] += 1
+    _forget(row, samples, places, tables, 0)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _forget(row, samples, places, tables, side):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Empty the tables of one side of everything that a row may have put there."""
+    keys, often, left, stays, at, at_bin = tables
+    last = -1
+    for tick in range(len(row)):
+        a = row[tick]
+        if a == last:
+            continue
+        if last >= 0:
+            # A table emptied slot by slot breaks its probe chains: follow each chain to its end.
+            slot = ((last * places + a) * 40503) & (SLOTS - 1)
+            while keys[side, slot] != -1:
+                keys[side, slot] = -1
+                often[side, slot] = 0
+                slot = (slot + 1) & (SLOTS - 1)
+        last = a
+        left[side, a] = 0
+        at[side, a] = 0
+        for kind in range(DWELL_CLASSES):
+            stays[side, a * DWELL_CLASSES + kind] = 0
+        for part in range(BINS_PER_DAY):
+            at_bin[side, a * BINS_PER_DAY + part] = 0
+
+
+@njit(cache=True, nogil=True)
+def _remember(row, starts, samples, bins, places, tables, side):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Count one person's moves, stays and places."""
+    keys, often, left, stays, at, at_bin = tables
+    since = 0
+    for tick in range(len(row)):
+        a = row[tick]
+        if tick > 0 and row[tick - 1] != a:
+            b = row[tick - 1]
+            slot = _slot(keys[side], b * places + a)
+            keys[side, slot] = b * places + a
+            often[side, slot] += 1
+            left[side, b] += 1
+            stays[side, b * DWELL_CLASSES + _dwell_class(starts[tick] - since)] += 1
+            since = starts[tick]
+        for sample in range(samples[tick], samples[tick + 1]):
+            at[side, a] += 1
+            at_bin[side, a * BINS_PER_DAY + bins[sample]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bin):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Score a piece's samples in a place, given all others of that person."""
+    if own:
+        for sample in range(first, last):
+            at[side, place] -= 1
+            at_bin[side, place * BINS_PER_DAY + bins[sample]] -= 1
+    total = 0.0
+    for sample in range(first, last):
+        cell = place * BINS_PER_DAY + bins[sample]
+        total += log_place[at[side, place]] + log_bin[at_bin[side, cell]]
+        at[side, place] += 1
+        at_bin[side, cell] += 1
+    if not own:
+        for sample in range(first, last):
+            at[side, place] -= 1
+            at_bin[side, place * BINS_PER_DAY + bins[sample]] -= 1
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Score a move from a to b after a stay, given all others of that person.
+
+    The person now moves from own_a to own_b at this moment (the same twice: does not move), after a stay of own_kind.
+    """
+    keys, often, left, stays = tables[0], tables[1], tables[2], tables[3]
+    slot = _slot(keys[side], a * len(moves) + b)
+    n = often[side, slot] if keys[side, slot] != -1 else 0
+    kind = _dwell_class(length)
+    stay = stays[side, a * DWELL_CLASSES + kind]
+    out = left[side, a]
+    if a == own_a and own_a != own_b:
+        out -= 1
+        if b == own_b:
+            n -= 1
+        if kind == own_kind:
+            stay -= 1
+    return math.log(
+        (n + MOVE_WEIGHT * moves[a, b])
+        * (stay + DWELL_WEIGHT * dwells[kind])
+        / ((out + MOVE_WEIGHT) * (out + DWELL_WEIGHT))
+    )
+
+
+@njit(cache=True, nogil=True)
+def _anneal(  # type: ignore[no-untyped-def]
+    tracks,
+    scores,
+    starts,
+    samples,
+    bins,
+    moves,
+    dwells,
+    log_place,
+    log_bin,
+    tables,
+    proposals,
+    hot,
+    cold,
+    noise,
+    random,
+):  # pragma: no cover
+    people, ticks = tracks.shape
+    places = len(moves)
+    at, at_bin = tables[4], tables[5]
+    begin = np.empty(ticks + 1, np.int64)
+    crossed = np.empty((ticks, 2), np.int8)
+    others = np.empty(people, np.int64)
+    new = np.empty((2, ticks), np.int32)
+    best = np.empty(2)
+    best_next = np.empty(2)
+    came = np.empty((2, 2), np.int64)  # state, side: when the person came to where he is
+    came_next = np.empty((2, 2), np.int64)
+    cell = np.empty(2, np.int64)  # places of the two rows now, and next
+    goal = np.empty(2, np.int64)
+    own_since = np.empty(2, np.int64)
+    own_kind = np.empty(2, np.int64)
+    taken = 0
+    for proposal in range(proposals):
+        temperature = hot * (cold / hot) ** (proposal / max(1, proposals - 1))
+        p = whole(random, people)
+        tick = whole(random, ticks)
+        found = 0
+        for person in range(people):
+            if person != p and tracks[person, tick] == tracks[p, tick]:
+                others[found] = person
+                found += 1
+        if found == 0:
+            continue
+        q = others[whole(random, found)]
+        # Pieces of the two ways: from one moment at which either moves to the next.
+        pieces = 1
+        begin[0] = 0
+        for tick in range(1, ticks):
+            if tracks[p, tick] != tracks[p, tick - 1] or tracks[q, tick] != tracks[q, tick - 1]:
+                begin[pieces] = tick
+                pieces += 1
+        begin[pieces] = ticks
+        _remember(tracks[p], starts, samples, bins, places, tables, 0)
+        _remember(tracks[q], starts, samples, bins, places, tables, 1)
+        goal[0], goal[1] = tracks[p, 0], tracks[q, 0]
+        best[:] = 0.0
+        came[:] = 0
+        own_since[:] = 0
+        for piece in range(pieces):
+            first, last = samples[begin[piece]], samples[begin[piece + 1]]
+            if piece > 0:
+                now = starts[begin[piece]]
+                cell[0], cell[1] = goal[0], goal[1]
+                goal[0], goal[1] = tracks[p, begin[piece]], tracks[q, begin[piece]]
+                meeting = goal[0] == goal[1]
+                for side in range(2):
+                    own_kind[side] = -1
+                    if cell[side] != goal[side]:
+                        own_kind[side] = _dwell_class(now - own_since[side])
+                        own_since[side] = now
+                for state in range(2):
+                    best_next[state] = -np.inf
+                    for before in range(2):
+                        # Who came by which way to a meeting is part of the state, so that stays are known.
+                        if meeting and before != state:
+                            continue
+                        gain = best[before]
+                        for side in range(2):
+                            a, b = cell[side ^ before], goal[side ^ state]
+                            if a != b:
+                                gain += _leaving(
+                                    side,
+                                    a,
+                                    b,
+                                    now - came[before, side],
+                                    cell[side],
+                                    goal[side],
+                                    own_kind[side],
+                                    moves,
+                                    dwells,
+                                    tables,
+                                )
+                        if before != state:
+                            gain += temperature * noise * gumbel(random)
+                        if gain > best_next[state]:
+                            best_next[state] = gain
+                            crossed[piece, state] = before
+                            for side in range(2):
+                                stays_put = cell[side ^ before] == goal[side ^ state]
+                                came_next[state, side] = came[before, side] if stays_put else now
+                best[:] = best_next
+                came[:] = came_next
+            if goal[0] != goal[1] and last > first:
+                for side in range(2):
+                    best[0] += _presence(side, goal[side], True, first, last, bins, log_place, log_bin, at, at_bin)
+                    best[1] += _presence(
+                        side, goal[side ^ 1], False, first, last, bins, log_place, log_bin, at, at_bin
+                    )
+                best[1] += temperature * noise * (gumbel(random) - gumbel(random))
+        _forget(tracks[p], samples, places, tables, 0)
+        _forget(tracks[q], samples, places, tables, 1)
+        state = 0 if best[0] >= best[1] else 1
+        changes = False
+        for piece in range(pieces - 1, -1, -1):
+            for tick in range(begin[piece], begin[piece + 1]):
+                new[state, tick] = tracks[p, tick]
+                new[state ^ 1, tick] = tracks[q, tick]
+            if piece > 0:
+                earlier = crossed[piece, state]
+                if earlier != state:
+                    changes = True
+                state = earlier
+        if not changes:
+            continue
+        one = _score(new[0], starts, samples, bins, moves, dwells, log_place, log_bin, tables)
+        two = _score(new[1], starts, samples, bins, moves, dwells, log_place, log_bin, tables)
+        gain = one + two - scores[p] - scores[q]
+        if gain >= 0 or uniform(random) < math.exp(gain / temperature):
+            tracks[p] = new[0]
+            tracks[q] = new[1]
+            scores[p] = one
+            scores[q] = two
+            taken += 1
+    return taken
