@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
 from rekindle.errors import InvalidSetting
 from rekindle.model import Counts, Release
@@ -189,7 +189,7 @@ def _censored(values: Floats) -> tuple[Floats, Floats, float]:
     value = values
     for _ in range(100):
         z = (limit - mean) / noise
-        hazard = np.exp(norm.logpdf(z) - norm.logcdf(z))
+        hazard = np.exp(-0.5 * z**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(z))
         below = mean - noise * hazard
         left_over = noise**2 * np.maximum(1.0 - z * hazard - hazard**2, 0.0)
         value = np.where(known, values, below)

@@ -1,0 +1,123 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.small import random_truth
+
+import rekindle as rk
+from rekindle.defences import Chain, CoarserSpace, CoarserTime, Laplace, Round, Sample, Suppress
+from rekindle.evaluation import UTILITIES, Utility, implied_flows, utility
+from rekindle.evaluation.utility import read_at
+from rekindle.model import Release
+
+row = rk.Locations(np.column_stack([np.arange(4) + 0.5, np.full(4, 0.5)]))
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return random_truth(np.random.default_rng(2), people=50, places=16, steps=60, step="2h", stay=0.8)
+
+
+def test_nothing_lost(truth):
+    counts = truth.counts()
+    for same in (counts, Release.of(counts)):
+        left = utility(counts, same)
+        for metric in UTILITIES:
+            assert metric.value(left) == (1.0 if metric.useful_when == "higher" else 0.0)
+
+
+def test_every_number_is_registered_with_its_direction():
+    assert [metric.name for metric in UTILITIES] == [field.name for field in dataclasses.fields(Utility)]
+    assert {metric.useful_when for metric in UTILITIES} == {"higher", "lower"}
+
+
+def test_by_hand():
+    calendar = rk.Calendar("2024-03-01", "30min")
+    counts = rk.Counts([[4, 0, 0, 0], [2, 2, 0, 0], [0, 2, 1, 1], [0, 0, 2, 2]], row, calendar)
+    release = Release([[4, 0, 0, 0], [np.nan, 2, 0, 0], [0, 2, 1, 1], [0, 0, 5, 2]], row, calendar)
+    left = utility(counts, release)
+    assert left.count_error == 5 / 16
+    assert left.place_total_error == (2 + 3) / 16
+    assert left.hour_total_error == (2 + 3) / 16
+    assert left.profile_error == (2 + 3) / 16
+    assert left.withheld == 1 / 16
+    totals = [[6, 4, 3, 3], [4, 4, 6, 3]]
+    assert left.busiest_rank_correlation == pytest.approx(stats.spearmanr(*totals).statistic)
+
+
+def test_implied_flows_by_hand():
+    flows = implied_flows(np.array([[4.0, 0, 0, 0], [2, 2, 0, 0], [0, 2, 1, 1]]))
+    assert flows.tolist() == [[0, 2, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    # Two of the four who come are from nowhere.
+    assert implied_flows(np.array([[2.0, 0, 0], [0, 2, 2]])).tolist() == [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
+    # Negative numbers are nobody.
+    assert implied_flows(np.array([[2.0, -5], [0, 2]])).tolist() == [[0, 2], [0, 0]]
+
+
+def test_flows_add_up_to_those_who_must_move(truth):
+    values = truth.counts().values.astype(float)
+    moving = np.abs(np.diff(values, axis=0)).sum() / 2
+    flows = implied_flows(values)
+    assert flows.sum() == pytest.approx(moving)
+    assert not flows.diagonal().any()
+
+
+def test_a_coarser_release_is_read_in_detail():
+    counts = rk.Counts([[3, 1, 0, 2], [0, 4, 2, 0]], row, rk.Calendar("2024-03-01", "1h"))
+    coarse = Chain([CoarserSpace(km=2), CoarserTime(step="2h")])(counts)
+    assert read_at(coarse, row, counts.calendar).tolist() == [[2, 2, 1, 1], [2, 2, 1, 1]]
+    left = utility(counts, coarse)
+    assert left.count_error == (1 + 1 + 1 + 1 + 2 + 2 + 1 + 1) / 12
+    assert left.hour_total_error == 0
+
+
+def test_a_sample_is_scaled(truth):
+    sample = Sample(share=0.5)
+    release = sample(truth)
+    assert utility(truth.counts(), release, scale=sample.scale).hour_total_error == 0
+    assert utility(truth.counts(), release).hour_total_error == 0.5
+
+
+@pytest.mark.parametrize(
+    "stronger",
+    [
+        [Laplace(epsilon=epsilon, per="event", seed=0) for epsilon in (10, 3, 1, 0.3, 0.1)],
+        [Suppress(below=below) for below in (1, 2, 3, 4, 5)],
+        [CoarserTime(step=step) for step in ("2h", "4h", "12h")],
+    ],
+    ids=["noise", "suppression", "time"],
+)
+def test_stronger_defences_lose_more(truth, stronger):
+    errors = [utility(truth.counts(), defence(truth)).count_error for defence in stronger]
+    assert errors == sorted(errors)
+    assert errors[0] < errors[-1]
+
+
+def test_a_release_of_a_part_of_the_time_loses_the_rest():
+    counts = rk.Counts([[1, 0, 0, 0]] * 4, row, rk.Calendar("2024-03-01", "1h"))
+    assert utility(counts, counts.part(slice(0, 3))).count_error == 0.25
+    with pytest.raises(rk.InvalidData, match="shares no time"):
+        utility(counts, rk.Counts([[1, 0, 0, 0]], row, rk.Calendar("2025-03-01", "1h")))
+
+
+def test_places_without_an_order():
+    even = rk.Counts([[1, 1, 1, 1]], row, rk.Calendar("2024-03-01", "1h"))
+    assert utility(even, even).busiest_rank_correlation == 1.0
+    assert utility(even, rk.Counts([[4, 0, 0, 0]], row, even.calendar)).busiest_rank_correlation == 0.0
+
+
+def test_refuses(truth):
+    counts = truth.counts()
+    with pytest.raises(rk.InvalidSetting, match="scale is 0"):
+        utility(counts, counts, scale=0)
+    finer = rk.Counts([[1, 0, 0, 0]], row, rk.Calendar("2024-03-01", "1h"))
+    with pytest.raises(rk.InvalidData, match="has 16 places, the counts 4"):
+        utility(finer, counts)
+
+
+def test_is_deterministic_and_leaves_its_input(truth):
+    counts, release = truth.counts(), Round(to=2)(truth)
+    before = release.values.copy()
+    assert utility(counts, release) == utility(counts, release)
+    assert np.array_equal(release.values, before)
