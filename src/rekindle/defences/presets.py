@@ -33,7 +33,7 @@ class Preset:
     note: str
 
 
-_LIST = "D. Desfontaines. A list of real-world uses of differential privacy. 2021, updated since."
+_LIST = "D. Desfontaines. A list of real-world uses of differential privacy. desfontain.es, 2021, updated since."
 
 PRESETS: dict[str, Preset] = {
     preset.name: preset
@@ -41,38 +41,44 @@ PRESETS: dict[str, Preset] = {
         Preset(
             name="ine-spain",
             defence=Suppress(below=10),
-            source="Instituto Nacional de Estadística (A. Argüeso), press conference of 18 November 2019 on the mobility study from mobile phones: operators discard numbers below ten (reported by Estrella Digital, 2019).",
-            note="There, phones by cell of at least 5,000 residents; flows are offered for more than 15 people (INE, experimental statistics, 2020).",
+            source="Instituto Nacional de Estadística, press conference of 18 November 2019 on the mobility study from "
+            "mobile phones: numbers below ten are discarded (reported by Estrella Digital, 18 November 2019).",
+            note="There, phones in cells of at least 5,000 residents. Flows were later offered for more than 15 people (INE, "
+            "Pilot study on mobility based on mobile phone positioning, 2020).",
         ),
         Preset(
             name="flowminder",
             defence=Suppress(below=16),
-            source="Flowminder. FlowKit, RedactedSpatialAggregate: no result where the count is 15 or less (github.com/Flowminder/FlowKit).",
+            source="Flowminder. FlowKit, RedactedSpatialAggregate: no result where a count is 15 or less. "
+            "github.com/Flowminder/FlowKit.",
             note="There, subscribers by region from call detail records.",
         ),
         Preset(
             name="opensafely",
             defence=Chain([Suppress(below=8), Round(to=5)]),
-            source="OpenSAFELY documentation. Updated disclosure control guidance: counts of 7 or less, then round to 5.",
-            note="Health records, not mobility.",
+            source="OpenSAFELY. Applying statistical disclosure control (docs.opensafely.org), and Updated disclosure "
+            "control guidance (opensafely.org): redact counts of 7 or less, then round to the nearest 5.",
+            note="There, health records, not mobility.",
         ),
         Preset(
             name="google-community-mobility",
             defence=Laplace(epsilon=2.64, per="person-day"),
-            source="A. Aktay et al. Google COVID-19 Community Mobility Reports: Anonymization Process Description. arXiv:2004.04145, 2020.",
-            note="There, daily visits to categories of places in a region, as changes from a baseline.",
+            source="A. Aktay et al. Google COVID-19 Community Mobility Reports: Anonymization Process Description. "
+            f"arXiv:2004.04145, 2020. The total of 2.64 is also in {_LIST}",
+            note="There, visits to categories of places by region and day, published as changes from a baseline.",
         ),
         Preset(
             name="meta-movement-range",
             defence=Laplace(epsilon=2.0, per="person-day"),
-            source="A. Herdagdelen et al. Protecting privacy in Facebook mobility data during the COVID-19 response. Facebook Research, 2020.",
+            source="A. Herdağdelen, A. Dow, B. State, P. Mohassel, A. Pompe. Protecting privacy in Facebook mobility data "
+            f"during the COVID-19 response. Facebook Research, 2020. The total of 2 is also in {_LIST}",
             note="There, how far people move and how many stay put, by region and day.",
         ),
         Preset(
             name="spectus",
             defence=Laplace(epsilon=10.0, per="person"),
-            source=_LIST,
-            note="There, rates of evacuation by county.",
+            source=f"Spectus. Differentially Private Evacuation Rates Dashboard, spectus.ai; with the budget in {_LIST}",
+            note="There, rates of evacuation by county after hurricanes.",
         ),
     )
 }
