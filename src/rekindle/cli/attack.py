@@ -64,6 +64,10 @@ def attack(
 ) -> None:
     """Rebuild everyone's trajectory from counts, as an attacker would, to see what a release gives away.
 
+    A folder: rekindle attack demo/dataset --out recovery
+
+    The paper's files: rekindle attack counts.csv --locations grid.csv --out recovery
+
     The truth, where the dataset has it, is not looked at. Compare with it afterwards: rekindle evaluate OUT DATASET.
     """
     settings: dict[str, Any] = {"seed": seed, "lookback_days": lookback_days}

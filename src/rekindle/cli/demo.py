@@ -11,10 +11,9 @@ from rich.markup import escape
 
 from rekindle.attacks import ATTACKS, Recovery
 from rekindle.cli.shared import console, label, make_attack, short, showing_progress, table
-from rekindle.errors import OutputExists
 from rekindle.evaluation import METRICS, Evaluation, Spread, evaluate, yardsticks
 from rekindle.io import write_dataset, write_trajectories
-from rekindle.io.files import write_json
+from rekindle.io.files import check_new_folder, write_json
 from rekindle.report.figures import draw_person, save_figure
 from rekindle.sources.synthetic import SyntheticCity
 
@@ -32,10 +31,7 @@ def demo(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier demo wrote.")] = False,
 ) -> None:
     """Make a synthetic city, publish its counts, attack them, and say what they gave away."""
-    if out.exists() and not overwrite and not (out.is_dir() and not any(out.iterdir())):
-        raise OutputExists(
-            f"{out} exists already; it was left as it is. Give --overwrite, or another folder with --out."
-        )
+    check_new_folder(out, overwrite=overwrite)
     city = SyntheticCity(people=people, days=days, step="10min", seed=seed)
     truth = city.trajectories()
     counts = truth.counts()

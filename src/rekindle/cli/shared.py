@@ -20,7 +20,17 @@ from rekindle.errors import InvalidFile, InvalidSetting, OutputExists
 from rekindle.evaluation import Metric, Spread
 from rekindle.io import Dataset, read_counts, read_dataset
 
-__all__ = ["check_output", "console", "make_attack", "parse_time", "read_input", "showing_progress", "table"]
+__all__ = [
+    "check_output",
+    "console",
+    "label",
+    "make_attack",
+    "parse_time",
+    "read_input",
+    "short",
+    "showing_progress",
+    "table",
+]
 
 console = Console()
 errors = Console(stderr=True)

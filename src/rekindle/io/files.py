@@ -13,7 +13,7 @@ from typing import Any
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists
 
-__all__ = ["new_file", "new_folder", "read_json", "remove_leftovers", "write_json"]
+__all__ = ["check_new_folder", "new_file", "new_folder", "read_json", "remove_leftovers", "write_json"]
 
 LEFTOVER = ".unfinished"
 """What the names of temporary files and folders contain."""
@@ -40,14 +40,19 @@ def new_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_new_folder(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse a file, and, unless it may be overwritten, a folder with anything in it."""
+    if path.exists() and not path.is_dir():
+        raise OutputExists(f"{path} is a file, not a folder; it was left as it is.")
+    if not overwrite and path.exists() and any(path.iterdir()):
+        raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or allow overwriting.")
+
+
 @contextmanager
 def new_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Give a temporary folder to fill; it takes its real name when the block ends well, and goes away otherwise."""
     path = Path(path)
-    if not overwrite and path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or allow overwriting.")
-    if path.exists() and not path.is_dir():
-        raise OutputExists(f"{path} is a file, not a folder; it was left as it is.")
+    check_new_folder(path, overwrite=overwrite)
     temporary = _beside(path)
     with _naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists
 from rekindle.io.dataset import calendar_from_json
-from rekindle.io.files import new_folder, read_json, remove_leftovers, write_json
+from rekindle.io.files import check_new_folder, new_folder, read_json, remove_leftovers, write_json
 from rekindle.io.tables import read_locations, write_locations, write_table
 from rekindle.io.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
@@ -85,8 +85,7 @@ class RecoveryFolder:
         }
         self._days: list[dict[str, Any]] = []
         self.stored: StoredRecovery | None = None
-        if self.path.exists() and not self.path.is_dir():
-            raise OutputExists(f"{self.path} is a file, not a folder; it was left as it is.")
+        check_new_folder(self.path, overwrite=True)
         if self.path.is_dir() and any(self.path.iterdir()):
             if not resume:
                 raise OutputExists(

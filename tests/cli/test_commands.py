@@ -1,0 +1,407 @@
+"""attack, evaluate and demo, as a user types them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.small import random_truth
+
+import rekindle as rk
+from rekindle.cli import main
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    return stop.value.code or 0
+
+
+def rekindle(*arguments, **settings):
+    """Start a process of its own."""
+    command = [sys.executable, "-W", "error", "-m", "rekindle", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings)
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+TRUTH = random_truth(np.random.default_rng(5), people=6, places=4, steps=36, step="2h", start="2024-03-01 04:00")
+COUNTS = TRUTH.counts()
+
+
+@pytest.fixture
+def data(tmp_path):
+    rk.write_dataset(tmp_path / "data", counts=COUNTS, truth=TRUTH)
+    return tmp_path / "data"
+
+
+@pytest.fixture(scope="module")
+def long_release(tmp_path_factory):
+    """A release that takes some seconds, and the recovery of an undisturbed run."""
+    folder = tmp_path_factory.mktemp("long")
+    city = rk.SyntheticCity(people=150, days=20, step="20min", seed=1)
+    rk.write_dataset(folder / "data", counts=city.trajectories().counts())
+    assert run("attack", folder / "data", "--out", folder / "whole") == 0
+    return folder / "data", content(folder / "whole")
+
+
+# Help
+
+
+def plain(text):
+    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", re.sub(r"\x1b\[[0-9;]*m", "", text)).split())
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ([], ["demo", "attack", "evaluate", "Begin with: rekindle demo"]),
+        (["attack"], ["[default: enhanced]", "package:Class", "--resume", "--from", "rekindle evaluate", "[default: 1.0]"]),
+        (["evaluate"], ["[default: optimal]", "[default: 5]", "evaluation.json", "chance"]),
+        (["demo"], ["[default: demo]", "[default: 60]", "[default: 7]", "[default: 3]", "--overwrite"]),
+    ],
+)  # fmt: skip
+def test_help(capsys, command, words):
+    assert run(*command, "--help") == 0
+    text = plain(capsys.readouterr().out)
+    for word in words:
+        assert word in text
+
+
+def test_version(capsys):
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"rekindle {rk.__version__}\n"
+
+
+# attack
+
+
+def test_attack_and_evaluate(data, tmp_path, capsys):
+    assert run("attack", data, "--out", "out") == 0
+    assert "6 people, 36 steps, 4 days" in capsys.readouterr().out
+    found = rk.read_recovery("out")
+    assert found.complete
+    assert found.attack == "Enhanced"
+    assert found.trajectories == rk.Enhanced().recover(COUNTS).trajectories
+    assert found.trajectories.counts() == COUNTS
+    assert sorted(content(tmp_path / "out")) == [*(f"day-000{day}.parquet" for day in range(4)), "locations.parquet", "recovery.json"]  # fmt: skip
+
+    assert run("evaluate", "out", data, "--seeds", 2) == 0
+    printed = capsys.readouterr().out
+    for word in ("accuracy (share)", "mean error (km)", "naive", "chance", "5 places", "evaluation.json"):
+        assert word in printed
+    numbers = json.loads((tmp_path / "out" / "evaluation.json").read_text())
+    result = rk.evaluate(found.trajectories, TRUTH)
+    assert numbers["result"]["accuracy"] == result.accuracy
+    assert f"{result.accuracy:.3f}" in printed
+    assert numbers["per_person"]["matched_truth"] == result.per_person.matched.tolist()
+    assert len(numbers["chance"]["accuracy"]["values"]) == 2
+    # It lies in the recovery, which can still be read and evaluated again.
+    assert run("evaluate", "out", data, "--mapping", "greedy", "--seeds", 0, "--json", "my.json") == 0
+    assert json.loads((tmp_path / "my.json").read_text())["result"]["mapping"] == "greedy"
+    assert run("evaluate", "out", data, "--seeds", 0, "--json", "my.json") == 2
+    assert run("evaluate", "out", data, "--seeds", 0, "--json", "my.json", "--overwrite") == 0
+    assert json.loads((tmp_path / "my.json").read_text())["result"]["mapping"] == "optimal"
+    assert rk.read_recovery("out").trajectories == found.trajectories
+
+
+def test_settings_reach_the_attack(data):
+    assert run("attack", data, "--out", "out", "--attack", "baseline", "--seed", 3, "--lookback-days", 2) == 0
+    found = rk.read_recovery("out")
+    assert (found.attack, found.settings["seed"], found.settings["lookback_days"]) == ("Baseline", 3, 2)
+    assert found.trajectories == rk.Baseline(seed=3, lookback_days=2).recover(COUNTS).trajectories
+
+
+@pytest.mark.parametrize("form", ["long", "wide"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables(tmp_path, form, ending):
+    rk.write_counts(tmp_path / f"counts.{ending}", COUNTS, form=form)
+    rk.write_locations(tmp_path / "places.csv", COUNTS.locations)
+    assert run("attack", f"counts.{ending}", "--locations", "places.csv", "--out", "out") == 0
+    assert rk.read_recovery("out").trajectories == rk.Enhanced().recover(COUNTS).trajectories
+
+
+def test_the_papers_grid(tmp_path, capsys):
+    (tmp_path / "wide.csv").write_text(
+        '"datetime","(0, 0)","(0, 1)"\n2014-05-01 00:00:00,2,1\n2014-05-01 00:10:00,1,2\n'
+    )
+    (tmp_path / "grid.csv").write_text(
+        'index,ID,towerlocation,bottomleft,topright\n0,"(0, 0)","(4700.0, -715.0)",,\n1,"(0, 1)","(4700.0, -713.0)",,\n'
+    )
+    assert run("attack", "wide.csv", "--locations", "grid.csv", "--out", "one") == 0
+    assert run("attack", "wide.csv", "--cell-km", 2, "--out", "two") == 0
+    one, two = (rk.read_recovery(name) for name in ("one", "two"))
+    assert np.array_equal(one.trajectories.cells, two.trajectories.cells)
+    assert np.array_equal(one.trajectories.locations.distances, two.trajectories.locations.distances)
+
+
+def test_a_part_of_a_release(data):
+    part = COUNTS.part(slice(10, 22))  # 2 March
+    assert run("attack", data, "--from", "2024-03-02", "--to", "2024-03-03T00:00", "--out", "out") == 0
+    found = rk.read_recovery("out")
+    assert found.calendar == part.calendar
+    assert found.trajectories == rk.Enhanced().recover(part).trajectories
+    assert run("evaluate", "out", data, "--seeds", 0) == 0
+
+
+def test_csv_and_geojson(data, tmp_path):
+    assert run("attack", data, "--out", "out", "--csv", "people.csv", "--geojson", "people.geojson") == 0
+    table = pl.read_csv(tmp_path / "people.csv")
+    assert table.columns == ["person", "datetime", "location"]
+    assert table["location"].to_list() == rk.read_recovery("out").trajectories.cells.ravel().tolist()
+    collection = json.loads((tmp_path / "people.geojson").read_text())
+    assert collection["type"] == "FeatureCollection"
+    assert len(collection["features"]) == TRUTH.people
+
+
+def test_an_attack_of_ones_own(data, tmp_path, monkeypatch):
+    (tmp_path / "own_attack.py").write_text("import rekindle as rk\nclass Mine(rk.Baseline):\n    pass\n")
+    assert run("attack", data, "--attack", "own_attack:Mine", "--out", "out") == 0
+    assert rk.read_recovery("out").attack == "Mine"
+    assert str(tmp_path) not in sys.path
+
+
+# Stopping and going on
+
+
+def stop_after(days, monkeypatch, problem):
+    add = rk.io.RecoveryFolder.add
+
+    def stopping(self, *arguments, **settings):
+        if self.days == days:
+            raise problem
+        add(self, *arguments, **settings)
+
+    monkeypatch.setattr(rk.io.RecoveryFolder, "add", stopping)
+
+
+@pytest.mark.parametrize("attack", ["baseline", "enhanced"])
+@pytest.mark.parametrize("days", [0, 1, 3])
+def test_resume(data, tmp_path, capsys, attack, days):
+    assert run("attack", data, "--attack", attack, "--out", "whole") == 0
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(days, patch, KeyboardInterrupt)
+        assert run("attack", data, "--attack", attack, "--out", "out") == 130
+    assert f"{days} days" in capsys.readouterr().out
+    assert rk.read_recovery("out").trajectories.calendar.number_of_days == days
+    (tmp_path / "out" / ".day-0001.parquet.00.unfinished.parquet").touch()  # as a process that was killed leaves it
+    assert run("attack", data, "--attack", attack, "--out", "out", "--resume") == 0
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert run("attack", data, "--attack", attack, "--out", "out", "--resume", "--csv", "a.csv") == 0
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_full_disk_loses_one_day(data, tmp_path, capsys):
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(2, patch, OSError(28, "No space left on device"))
+        assert run("attack", data, "--out", "out") == 2
+    assert "No space left" in capsys.readouterr().err
+    assert rk.read_recovery("out").trajectories.calendar.number_of_days == 2
+    assert run("attack", data, "--out", "out", "--resume") == 0
+
+
+def test_only_the_same_attack_goes_on(data, tmp_path, capsys):
+    assert run("attack", data, "--out", "out", "--to", "2024-03-03") == 0
+    before = content(tmp_path / "out")
+    capsys.readouterr()
+    other = rk.Trajectories(TRUTH.cells[:, ::-1], TRUTH.locations, TRUTH.calendar)
+    rk.write_dataset(tmp_path / "other", counts=other.counts())
+    part = ("--to", "2024-03-03", "--out", "out", "--resume")
+    for arguments, word in (
+        ((data, "--out", "out", "--resume"), "calendar"),
+        ((data, *part, "--attack", "baseline"), "Baseline"),
+        ((data, *part, "--seed", 1), "settings"),
+        ((tmp_path / "other", *part), "add up"),
+    ):
+        assert run("attack", *arguments) == 2
+        message = capsys.readouterr().err
+        assert "cannot be resumed" in message
+        assert word in message
+    assert content(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_process_that_is_stopped(long_release, tmp_path, number):
+    data, whole = long_release
+    process = rekindle("attack", data, "--out", "out")
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "out" / "day-0001.parquet").exists():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert "Traceback" not in err
+    if number == signal.SIGINT:
+        assert re.search(r"Stopped\. \d+ days are in out; go on with the same command and --resume\.", out)
+    days = rk.read_recovery("out").trajectories.calendar.number_of_days
+    assert 1 <= days < 20
+    assert run("attack", data, "--out", "out", "--resume") == 0
+    assert content(tmp_path / "out") == whole
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("attack", "no", "--out", "out"), ["no", "does not exist"]),
+        (("attack", "no.csv", "--out", "out"), ["no.csv", "does not exist"]),
+        (("attack", "empty.csv", "--out", "out"), ["empty.csv", "empty"]),
+        (("attack", "sums.csv", "--out", "out"), ["sums.csv", "2014-05-01 00:10:00", "4 people", "3"]),
+        (("attack", "seven.csv", "--out", "out"), ["seven.csv", "07:00", "06:00"]),
+        (("attack", "wide.csv", "--locations", "no.csv", "--out", "out"), ["no.csv", "does not exist"]),
+        (("attack", "wide.csv", "--step", "soon", "--out", "out"), ["'soon'"]),
+        (("attack", "data", "--attack", "magic", "--out", "out"), ["'magic'", "baseline, enhanced"]),
+        (("attack", "data", "--attack", "json:JSONDecoder", "--out", "out"), ["json:JSONDecoder", "rekindle.Attack"]),
+        (("attack", "data", "--attack", "nothing:Here", "--out", "out"), ["nothing:Here", "cannot be loaded"]),
+        (("attack", "data", "--attack", "json:Nothing", "--out", "out"), ["cannot be loaded", "Nothing"]),
+        (("attack", "data", "--attack", ":", "--out", "out"), ["cannot be loaded"]),
+        (("attack", "data", "--attack", "broken:Mine", "--out", "out"), ["cannot be loaded", "SyntaxError"]),
+        (("attack", "data", "--attack", "rekindle:Attack", "--out", "out"), ["rekindle:Attack"]),
+        (("attack", "data", "--from", "soon", "--out", "out"), ["--from", "'soon'"]),
+        (("attack", "data", "--from", "2025-01-01", "--out", "out"), ["2025-01-01", "2024-03-04 02:00:00"]),
+        (("attack", "data", "--from", "2024-03-02T08:00", "--out", "out"), ["08:00", "06:00"]),
+        (("attack", "data", "--from", "2024-03-02T00:00Z", "--out", "out"), ["time zone"]),
+        (("attack", "data", "--out", "thesis"), ["thesis", "left as it is"]),
+        (("attack", "data", "--out", "wide.csv"), ["wide.csv", "is a file"]),
+        (("attack", "data", "--out", "wide.csv/out"), ["wide.csv/out", "cannot be written"]),
+        (("attack", "data", "--out", "thesis", "--resume"), ["thesis", "recovery.json"]),
+        (("attack", "data", "--out", "out", "--csv", "wide.csv"), ["wide.csv", "left as it is"]),
+        (("attack", "data", "--out", "out", "--csv", "people.xlsx"), ["people.xlsx", ".csv"]),
+        (("attack", "data", "--out", "out", "--geojson", "no/people.geojson"), ["no/people.geojson", "folder"]),
+        (("attack", "data"), ["--out"]),
+        (("attack", "data", "--out", "out", "--seed", "x"), ["--seed"]),
+        (("evaluate", "no", "data"), ["no", "does not exist"]),
+        (("evaluate", "thesis", "data"), ["recovery.json", "missing"]),
+        (("evaluate", "data", "data"), ["recovery.json", "missing"]),
+        (("evaluate", "found", "no"), ["no", "does not exist"]),
+        (("evaluate", "found", "blind"), ["blind", "truth"]),
+        (("evaluate", "found", "other"), ["2031-01-01"]),
+        (("evaluate", "found", "data", "--mapping", "best"), ["'best'", "optimal"]),
+        (("evaluate", "found", "data", "--json", "thesis.json"), ["thesis.json", "left as it is"]),
+        (("demo", "--out", "thesis"), ["thesis", "left as it is", "overwriting"]),
+        (("demo", "--out", "wide.csv", "--overwrite"), ["wide.csv"]),
+        (("dance",), ["dance"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input(tmp_path, capsys, arguments, words):
+    rk.write_dataset(tmp_path / "data", counts=COUNTS, truth=TRUTH)
+    rk.write_dataset(tmp_path / "blind", counts=COUNTS)
+    other = rk.Trajectories(TRUTH.cells, TRUTH.locations, rk.Calendar("2031-01-01", "2h"))
+    rk.write_dataset(tmp_path / "other", counts=other.counts(), truth=other)
+    assert run("attack", "data", "--out", "found") == 0
+    head = '"datetime","(0, 0)","(0, 1)"\n'
+    for name, text in {
+        "empty.csv": "",
+        "sums.csv": head + "2014-05-01 00:00:00,2,1\n2014-05-01 00:10:00,2,2\n",
+        "seven.csv": head + "2014-05-01 07:00:00,2,1\n2014-05-01 07:10:00,2,1\n",
+        "wide.csv": head + "2014-05-01 00:00:00,2,1\n2014-05-01 00:10:00,1,2\n",
+        "broken.py": "class Mine(\n",
+        "thesis.json": "years of work",
+        "thesis/a.tex": "years of work",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before = content(tmp_path)
+    capsys.readouterr()
+    assert run(*arguments) == 2
+    printed = capsys.readouterr()
+    message = plain(printed.err)
+    for word in words:
+        assert word in message
+    assert "Traceback" not in message
+    assert len(re.findall(r"\.(\s|$)", message)) <= 2 or "Usage" in message
+    assert printed.out == ""
+    after = content(tmp_path)
+    assert {name: after[name] for name in after if not name.endswith(".pyc")} == before
+
+
+def test_a_damaged_recovery(data, tmp_path, capsys):
+    assert run("attack", data, "--out", "out") == 0
+    path = tmp_path / "out" / "recovery.json"
+    whole = json.loads(path.read_text())
+    day = whole["days"][0]
+    for damage, word in (
+        ({"format": "rekindle recovery 9"}, "format"),
+        ({"days": 4}, "'days'"),
+        ({"people": "6"}, "'people'"),
+        ({"days": whole["days"] * 2}, "8 days"),
+        ({"days": [5]}, "step_costs"),
+        ({"days": [day | {"step_costs": 5}]}, "10 numbers"),
+        ({"days": [day | {"step_costs": ["x"] * 10}]}, "numbers"),
+        ({"days": [day | {"gap": "x"}]}, "numbers"),
+        ({"people": 7}, "people 0 to 6"),
+        ({"calendar": {}}, "'calendar'"),
+    ):
+        path.write_text(json.dumps(whole | damage))
+        for command in (("evaluate", "out", data), ("attack", data, "--out", "out", "--resume")):
+            capsys.readouterr()
+            assert run(*command) == 2
+            message = plain(capsys.readouterr().err)
+            assert word in message
+            assert message.startswith("Error: out/recovery.json:") or "day-0000.parquet" in message
+
+
+def test_markup_in_names_is_text(data, capsys):
+    assert run("attack", data, "--out", "[red]out[/red]") == 0
+    assert "[red]out[/red]" in capsys.readouterr().out
+    assert run("attack", data, "--out", "[red]out[/red]") == 2
+    assert "[red]out[/red] exists already" in capsys.readouterr().err
+
+
+def test_a_real_process(data):
+    process = rekindle("attack", data, "--out", "out", env={**os.environ, "COLUMNS": "40"})
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert out == "6 people, 36 steps, 4 days recovered from 4 places (every step and link optimal): out\n"
+    process = rekindle("attack", data, "--out", "out")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert err == "Error: out exists already; it was left as it is. Choose another folder, or resume what is there.\n"
+
+
+# demo
+
+
+def test_demo(tmp_path, capsys):
+    few = ("demo", "--people", 8, "--days", 2, "--seeds", 2)
+    assert run(*few) == 0
+    printed = capsys.readouterr().out
+    for word in ("8 people", "chance", "naive", "baseline", "enhanced", "demo/recovered.png"):
+        assert word in printed
+    before = content(tmp_path / "demo")
+    assert before["recovered.png"].startswith(b"\x89PNG")
+    truth = rk.read_dataset("demo/dataset").truth
+    assert truth.people == 8
+    numbers = json.loads(before["summary.json"])
+    assert 0 <= numbers["chance"]["mean"] <= numbers["accuracy"]["enhanced"]["mean"] <= 1
+    assert run(*few) == 2
+    assert run(*few, "--overwrite") == 0
+    assert content(tmp_path / "demo") == before
+    assert run("attack", "demo/dataset", "--out", "recovery") == 0
+    assert run("evaluate", "recovery", "demo/dataset", "--seeds", 0) == 0
+
+
+def test_the_smallest_demo():
+    assert run("demo", "--people", 2, "--days", 1, "--seeds", 1, "--out", "a b") == 0

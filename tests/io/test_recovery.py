@@ -1,0 +1,118 @@
+"""The recovery folder: whole days only, whatever happens."""
+
+import numpy as np
+import pytest
+
+import rekindle as rk
+from rekindle.io import RecoveryFolder
+from tests.small import random_truth
+
+PEOPLE = random_truth(np.random.default_rng(1), people=5, places=3, steps=30, step="2h", start="2024-03-01 03:20")
+DAYS = [PEOPLE.part(day) for day in PEOPLE.calendar.days()]
+
+
+def start(path, **settings):
+    given = {"attack": "Mine", "settings": {"x": 1}, "locations": PEOPLE.locations, "calendar": PEOPLE.calendar}
+    return RecoveryFolder(path, **(given | {"people": PEOPLE.people} | settings))
+
+
+def add(folder, day):
+    costs = np.arange(day.steps, dtype=float)
+    costs[0] = np.nan
+    folder.add(day, step_costs=costs, link_cost=np.nan if folder.days == 0 else 2.5, gap=0.25)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_reading_along(tmp_path):
+    folder = start(tmp_path / "out")
+    assert rk.read_recovery(tmp_path / "out").trajectories.steps == 0
+    for number, day in enumerate(DAYS):
+        add(folder, day)
+        found = rk.read_recovery(tmp_path / "out")
+        assert found.trajectories == PEOPLE.part(slice(0, PEOPLE.calendar.day(number).stop))
+        assert found.complete is (number == len(DAYS) - 1)
+    assert (found.attack, found.settings, found.calendar) == ("Mine", {"x": 1}, PEOPLE.calendar)
+    assert [day["link_cost"] for day in found.costs] == [None] + [2.5] * (len(DAYS) - 1)
+    assert found.costs[0]["step_costs"][:2] == [None, 1.0]
+
+
+def test_going_on(tmp_path):
+    add(start(tmp_path / "out"), DAYS[0])
+    with pytest.raises(rk.OutputExists, match="left as it is"):
+        start(tmp_path / "out")
+    folder = start(tmp_path / "out", resume=True)
+    assert folder.days == 1
+    assert folder.stored.trajectories == DAYS[0]
+    for changes, word in (
+        ({"attack": "Other"}, "attack"),
+        ({"settings": {"x": 2}}, "settings"),
+        ({"people": 6}, "people"),
+        ({"calendar": PEOPLE.calendar.closed_at(29)}, "calendar"),
+        ({"locations": rk.Locations(PEOPLE.locations.xy_km + 1)}, "locations"),
+    ):
+        with pytest.raises(rk.InvalidData, match=f"cannot be resumed.*{word}"):
+            start(tmp_path / "out", resume=True, **changes)
+
+
+def fail(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+def test_a_failure_at_the_start_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("rekindle.io.recovery.write_json", fail)
+    with pytest.raises(OSError, match="No space"):
+        start(tmp_path / "out")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("where", ["polars.DataFrame.write_parquet", "rekindle.io.recovery.write_json", "os.replace"])
+def test_a_failure_in_a_day_leaves_the_days_before(tmp_path, monkeypatch, where):
+    path = tmp_path / "out"
+    folder = start(path)
+    add(folder, DAYS[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(where, fail)
+        with pytest.raises(OSError, match="No space"):
+            add(folder, DAYS[1])
+    assert rk.read_recovery(path).trajectories == DAYS[0]
+    assert not [name for name in names(path) if name.startswith(".")]
+    folder = start(path, resume=True)
+    for day in DAYS[1:]:
+        add(folder, day)
+    assert rk.read_recovery(path).trajectories == PEOPLE
+
+
+def test_what_a_killed_process_left_goes_away(tmp_path):
+    path = tmp_path / "out"
+    add(start(path), DAYS[0])
+    (path / ".day-0001.parquet.0123456789ab.unfinished.parquet").write_bytes(b"PAR1 half")
+    (path / ".notes").touch()
+    assert rk.read_recovery(path).trajectories == DAYS[0]
+    start(path, resume=True)
+    assert names(path) == [".notes", "day-0000.parquet", "locations.parquet", "recovery.json"]
+
+
+def test_a_day_that_was_changed(tmp_path):
+    path = tmp_path / "out"
+    add(start(path), DAYS[0])
+    others = rk.Trajectories(DAYS[0].cells, DAYS[0].locations, DAYS[0].calendar, "edcba")
+    rk.write_trajectories(path / "day-0000.parquet", others, overwrite=True)
+    with pytest.raises(rk.InvalidFile, match=r"day-0000\.parquet: it must list the people 0 to 4"):
+        rk.read_recovery(path)
+    (path / "day-0000.parquet").unlink()
+    with pytest.raises(rk.InvalidFile, match=r"day-0000\.parquet: this file does not exist"):
+        rk.read_recovery(path)
+
+
+def test_no_recovery(tmp_path):
+    (tmp_path / "file").touch()
+    for name, word in (
+        ("no", "does not exist"),
+        ("file", "is a file"),
+        (".", r"recovery\.json: this file is missing"),
+    ):
+        with pytest.raises(rk.InvalidFile, match=word):
+            rk.read_recovery(tmp_path / name)
