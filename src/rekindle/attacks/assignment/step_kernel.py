@@ -37,6 +37,10 @@ NARROW_BLOCK = 16
 # After so many pivots the sums of rounding errors in the potentials are cleared before optimality is declared.
 PIVOTS_BEFORE_REFRESH = 64
 
+# Rows of the tree: for each node its parent, its first child, its next and previous sibling, whether it is chained
+# into its parent's children, its depth; and scratch.
+PARENT, CHILD, AFTER, BEFORE, LINKED, DEPTH, STACK = range(7)
+
 Ints = NDArray[np.int64]
 Indices = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -52,38 +56,22 @@ def compiled(function: F) -> F:
     return cast(F, kernel)
 
 
+# Numba counts references to every array it hands to a function, at some nanoseconds each: what runs often gets few.
+
+
 @compiled
-def cost_of(group: int, place: int, table: Floats, geometry: Geometry) -> float:
-    """Cost of one person of a group going to a place."""
-    if table.shape[0] > 0:
-        return float(table[group, place])
+def distances(begin: int, end: int, places: int, geometry: Geometry, rows: Floats) -> None:
+    """Fill rows with the costs of groups begin to end - 1: the distances from places to the nearest target."""
     place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
-    best = (place_x[place] - group_x[group]) ** 2 + (place_y[place] - group_y[group]) ** 2
-    at = group_at[group]
-    if at >= 0:
-        for k in range(indptr[at], indptr[at + 1]):
-            h = indices[k]
-            best = min(best, (place_x[place] - x[h]) ** 2 + (place_y[place] - y[h]) ** 2)
-    return float(np.sqrt(best))
-
-
-@compiled
-def cheapest(
-    group: int, places: int, prices: Floats, row: Floats, table: Floats, geometry: Geometry
-) -> tuple[int, float]:
-    """Find the place with the least cost minus price for a group, the first of several; all are left in `row`."""
     # Plain loops of one purpose each: that is what the compiler turns into vector code.
-    if table.shape[0] > 0:
-        for j in range(places):
-            row[j] = table[group, j] - prices[j]
-    else:
-        place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
+    for group in range(begin, end):
+        i = group - begin
         qx = group_x[group]
         qy = group_y[group]
         for j in range(places):
             dx = place_x[j] - qx
             dy = place_y[j] - qy
-            row[j] = dx * dx + dy * dy
+            rows[i, j] = dx * dx + dy * dy
         at = group_at[group]
         if at >= 0:
             for k in range(indptr[at], indptr[at + 1]):
@@ -93,26 +81,76 @@ def cheapest(
                     dx = place_x[j] - qx
                     dy = place_y[j] - qy
                     square = dx * dx + dy * dy
-                    row[j] = square if square < row[j] else row[j]
+                    rows[i, j] = square if square < rows[i, j] else rows[i, j]
         for j in range(places):
-            row[j] = np.sqrt(row[j]) - prices[j]
-    least = np.inf
-    for j in range(places):
-        least = row[j] if row[j] < least else least
-    for j in range(places):
-        if row[j] == least:
-            return j, float(least)
-    return 0, float(least)
+            rows[i, j] = np.sqrt(rows[i, j])
 
 
 @compiled
-def shortlist(places: int, prices: Floats, row: Floats, best: Floats, choice: Indices, choice_cost: Floats) -> None:
+def pair_cost(group: int, place: int, geometry: Geometry) -> float:
+    """Cost of a group going to a place, as in `distances`."""
+    place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
+    dx = place_x[place] - group_x[group]
+    dy = place_y[place] - group_y[group]
+    least = dx * dx + dy * dy
+    at = group_at[group]
+    if at >= 0:
+        for k in range(indptr[at], indptr[at + 1]):
+            dx = place_x[place] - x[indices[k]]
+            dy = place_y[place] - y[indices[k]]
+            least = min(least, dx * dx + dy * dy)
+    return float(np.sqrt(least))
+
+
+@compiled
+def cheapest_in_table(group: int, places: int, prices: Floats, table: Floats) -> tuple[int, float]:
+    """Find the place with the least cost minus price for a group, the first of several."""
+    first = 0
+    least = np.inf
+    for j in range(places):
+        value = table[group, j] - prices[j]
+        if value < least:
+            least = value
+            first = j
+    return first, float(least)
+
+
+@compiled
+def cheapest(
+    group: int, places: int, prices: Floats, row: Floats, table: Floats, geometry: Geometry
+) -> tuple[int, float]:
+    """Find the same, with or without a table, and leave all values in `row`."""
+    if table.shape[0] > 0:
+        for j in range(places):
+            row[0, j] = table[group, j] - prices[j]
+    else:
+        distances(group, group + 1, places, geometry, row)
+        for j in range(places):
+            row[0, j] -= prices[j]
+    least = np.inf
+    for j in range(places):
+        least = row[0, j] if row[0, j] < least else least
+    first = 0
+    while row[0, first] != least:
+        first += 1
+    return first, float(least)
+
+
+@compiled
+def shortlist(
+    places: int,
+    prices: Floats,
+    row: Floats,
+    best: Floats,
+    choice: Indices,
+    choice_cost: Floats,
+) -> None:
     """Note the places with the least values in `row`, and their costs."""
     most = len(choice)
     size = 0
     worst = np.inf
     for j in range(places):
-        value = row[j]
+        value = row[0, j]
         if value < worst:
             k = min(size, most - 1)
             while k > 0 and best[k - 1] > value:
@@ -129,30 +167,30 @@ def shortlist(places: int, prices: Floats, row: Floats, best: Floats, choice: In
 
 
 @compiled
-def link(node: int, parent: Indices, first_child: Indices, after: Indices, before: Indices, linked: Indices) -> None:
+def link(node: int, tree: Indices) -> None:
     """Chain a node into the children of its parent."""
-    up = parent[node]
-    head = first_child[up]
-    after[node] = head
-    before[node] = -1
+    up = tree[PARENT, node]
+    head = tree[CHILD, up]
+    tree[AFTER, node] = head
+    tree[BEFORE, node] = -1
     if head >= 0:
-        before[head] = node
-    first_child[up] = node
-    linked[node] = 1
+        tree[BEFORE, head] = node
+    tree[CHILD, up] = node
+    tree[LINKED, node] = 1
 
 
 @compiled
-def unlink(
-    node: int, parent: Indices, first_child: Indices, after: Indices, before: Indices, linked: Indices
-) -> None:
+def unlink(node: int, tree: Indices) -> None:
     """Take a node out of the children of its parent."""
-    if before[node] >= 0:
-        after[before[node]] = after[node]
+    before = tree[BEFORE, node]
+    after = tree[AFTER, node]
+    if before >= 0:
+        tree[AFTER, before] = after
     else:
-        first_child[parent[node]] = after[node]
-    if after[node] >= 0:
-        before[after[node]] = before[node]
-    linked[node] = 0
+        tree[CHILD, tree[PARENT, node]] = after
+    if after >= 0:
+        tree[BEFORE, after] = before
+    tree[LINKED, node] = 0
 
 
 @compiled
@@ -169,6 +207,7 @@ def solve(
     arc_cost: Floats,
     prices: Floats,
     row: Floats,
+    best: Floats,
     choice: Indices,
     choice_cost: Floats,
 ) -> float:
@@ -188,21 +227,24 @@ def solve(
         (nodes,) int64, float64: people, and cost of one of them, on the arc between a node and its parent.
     prices
         (places,) float64, the dual values of the places.
-    choice, choice_cost
-        (groups, SHORTLIST) int32, float64 scratch.
+    row, best, choice, choice_cost
+        (1, places), (SHORTLIST,), (groups, SHORTLIST) scratch.
 
     Returns
     -------
     A bound on how far the total cost may lie above the least one, from the dual values.
     """
-    parent = tree[0]
-    first_child = tree[1]
-    after = tree[2]
-    before = tree[3]
-    linked = tree[4]
-    depth = tree[5]
-    stack = tree[6]
+    parent = tree[PARENT]
+    first_child = tree[CHILD]
+    after = tree[AFTER]
+    linked = tree[LINKED]
+    depth = tree[DEPTH]
+    stack = tree[STACK]
     root = places + groups
+    # In a large problem most rounds look only at a short list of places for each group (narrow), and a look at all
+    # places (wide) makes new lists. The last look is always wide.
+    listed = places > 2 * SHORTLIST and groups * places > WIDE_CELLS
+    fast = table.shape[0] > 0 and not listed
     for node in range(root + 1):
         parent[node] = root
         first_child[node] = -1
@@ -210,7 +252,6 @@ def solve(
         flow[node] = 0
         arc_cost[node] = 0.0
     depth[root] = 0
-    best = np.empty(SHORTLIST, np.float64)
 
     # Start: each group in turn fills the nearest room that is left. A place hangs on the group that fills it up, a
     # group on the place that takes its last person, unless that person fills the place.
@@ -220,7 +261,10 @@ def solve(
     for i in range(groups):
         rest = supply[i]
         while rest > 0:
-            j, cost = cheapest(i, places, prices, row, table, geometry)
+            if fast:
+                j, cost = cheapest_in_table(i, places, prices, table)
+            else:
+                j, cost = cheapest(i, places, prices, row, table, geometry)
             largest = max(largest, abs(cost))
             moved = min(rest, demand[j])
             rest -= moved
@@ -235,15 +279,12 @@ def solve(
                 flow[places + i] = moved
                 arc_cost[places + i] = cost
     for j in range(places):
-        link(j, parent, first_child, after, before, linked)
+        link(j, tree)
     for node in range(places, root):
         if first_child[node] >= 0:
-            link(node, parent, first_child, after, before, linked)
+            link(node, tree)
 
     tolerance = 1e-13 * max(largest, 1e-30)
-    # In a large problem most rounds look only at a short list of places for each group (narrow), and a look at all
-    # places (wide) makes new lists. The last look is always wide.
-    listed = places > 2 * SHORTLIST and groups * places > WIDE_CELLS
     wide = True
     renew = True
     looked = 0
@@ -283,7 +324,10 @@ def solve(
             up = parent[places + i]
             potential = 0.0 if up == root else arc_cost[places + i] - prices[up]
             if wide:
-                k, value = cheapest(i, places, prices, row, table, geometry)
+                if fast:
+                    k, value = cheapest_in_table(i, places, prices, table)
+                else:
+                    k, value = cheapest(i, places, prices, row, table, geometry)
                 if listed:
                     shortlist(places, prices, row, best, choice[i], choice_cost[i])
                 value -= potential
@@ -367,17 +411,17 @@ def solve(
             shift = -reduced
 
         # Cut the subtree under the leaving arc and hang it by its inner end on the outer end of the new arc.
-        cost = cost_of(enter, j, table, geometry)
+        cost = table[enter, j] if table.shape[0] > 0 else pair_cost(enter, j, geometry)
         above = parent[leave]
         a = inner
         while True:
             if linked[a]:
-                unlink(a, parent, first_child, after, before, linked)
+                unlink(a, tree)
             if a == leave:
                 break
             a = parent[a]
         if places <= above < root and first_child[above] < 0 and linked[above]:
-            unlink(above, parent, first_child, after, before, linked)
+            unlink(above, tree)
         a = inner
         up = outer
         arc_flow = moved
@@ -396,10 +440,10 @@ def solve(
             cost = next_cost
         while a != outer:
             if a < places or first_child[a] >= 0:
-                link(a, parent, first_child, after, before, linked)
+                link(a, tree)
             a = parent[a]
         if outer >= places and not linked[outer]:
-            link(outer, parent, first_child, after, before, linked)
+            link(outer, tree)
             depth[outer] = depth[parent[outer]] + 1
 
         # Prices move by the same amount in the whole subtree. (A leaf group has nothing to move.)
@@ -436,20 +480,35 @@ def solve_dense(costs: Floats, supply: Ints, demand: Ints) -> tuple[Ints, Ints, 
     flow = np.empty(nodes, np.int64)
     arc_cost = np.empty(nodes, np.float64)
     prices = np.empty(places, np.float64)
-    row = np.empty(places, np.float64)
+    row = np.empty((1, places), np.float64)
     geometry = (none, none, none, none, nobody, nowhere, nowhere, none, none)
+    best = np.empty(SHORTLIST, np.float64)
     choice = np.empty((groups, SHORTLIST), np.int32)
     choice_cost = np.empty((groups, SHORTLIST), np.float64)
     scale = np.abs(costs).max()
     gap = solve(
-        groups, places, supply, demand, costs, geometry, scale, tree, flow, arc_cost, prices, row, choice, choice_cost
+        groups,
+        places,
+        supply,
+        demand,
+        costs,
+        geometry,
+        scale,
+        tree,
+        flow,
+        arc_cost,
+        prices,
+        row,
+        best,
+        choice,
+        choice_cost,
     )
     used = np.flatnonzero(flow[: nodes - 1] > 0)
     rows = np.empty(len(used), np.int64)
     columns = np.empty(len(used), np.int64)
     for k in range(len(used)):
         node = used[k]
-        up = int(tree[0, node])
+        up = int(tree[PARENT, node])
         rows[k] = max(node, up) - places
         columns[k] = min(node, up)
     return rows, columns, flow[used], gap
@@ -629,7 +688,8 @@ def run_steps(
     flow = np.empty(nodes, np.int64)
     arc_cost = np.empty(nodes, np.float64)
     prices = np.empty(locations, np.float64)
-    row = np.empty(locations, np.float64)
+    row = np.empty((1, locations), np.float64)
+    best = np.empty(SHORTLIST, np.float64)
     choice = np.empty((people, SHORTLIST), np.int32)
     choice_cost = np.empty((people, SHORTLIST), np.float64)
     table_space = np.empty(table_cells, np.float64)
@@ -704,7 +764,18 @@ def run_steps(
                     others += 1
                     break
                 k = slot_group[slot]
-                if same_targets(source, qx, qy, point_at[k], point_x[k], point_y[k], indptr, indices, x, y):
+                if same_targets(
+                    source,
+                    qx,
+                    qy,
+                    point_at[k],
+                    point_x[k],
+                    point_y[k],
+                    indptr,
+                    indices,
+                    x,
+                    y,
+                ):
                     group_of[person] = locations + k
                     size_of[locations + k] += 1
                     break
@@ -756,25 +827,20 @@ def run_steps(
 
         if groups == 1 or places == 1:
             # Only one way: written as the tree that the simplex would leave.
-            root = groups + places
-            for node in range(root):
-                if groups == 1:
-                    tree[0, node] = places
-                    flow[node] = demand[node] if node < places else 0
-                else:
-                    tree[0, node] = 0
-                    flow[node] = supply[node - 1] if node > 0 else 0
-                if flow[node] > 0:
-                    arc_cost[node] = cost_of(
-                        max(node - places, 0) if places == 1 else 0, node if groups == 1 else 0, no_table, geometry
-                    )
+            for node in range(groups + places):
+                tree[PARENT, node] = places if groups == 1 else 0
+                flow[node] = 0
+            for i in range(groups):
+                distances(i, i + 1, places, geometry, row)
+                for j in range(places):
+                    node = j if groups == 1 else places + i
+                    flow[node] = min(supply[i], demand[j])
+                    arc_cost[node] = row[0, j]
         else:
             table = no_table
             if groups * places <= table_cells:
                 table = table_space[: groups * places].reshape((groups, places))
-                for i in range(groups):
-                    for j in range(places):
-                        table[i, j] = cost_of(i, j, no_table, geometry)
+                distances(0, groups, places, geometry, table)
             gaps[step] = solve(
                 groups,
                 places,
@@ -788,12 +854,13 @@ def run_steps(
                 arc_cost,
                 prices,
                 row,
+                best,
                 choice,
                 choice_cost,
             )
 
         # Destinations by place, then (stably) by group; the cancelled people of a group count among its destinations.
-        parent = tree[0]
+        parent = tree[PARENT]
         total = 0.0
         arcs = 0
         for j in range(places + 1):
