@@ -23,7 +23,7 @@ from rekindle.prepare import select
 from rekindle.prepare.fill import Fill, check_fill, fill_steps
 from rekindle.prepare.places import Grid, Places, Towers
 from rekindle.report.grid import plot_grid
-from rekindle.sources.points import Engine, Points, collect
+from rekindle.sources.points import Engine, Points, collect, floor_divide
 
 __all__ = ["Area", "Prepared", "check_output", "prepare_geolife", "prepare_points", "prepare_porto"]
 
@@ -137,7 +137,7 @@ def prepare_points(
     steps = -((begin - end) // seconds)
     if begin % _DAY_SECONDS % seconds:
         raise InvalidSetting(f"The start {_clock(begin)} is not a step of {format_step(step)} counted from midnight.")
-    records = _sample(frame.with_columns(step=(nw.col("time") - begin) // seconds), ["person"])
+    records = _sample(frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
     settings = {"recipe": "points", "step": format_step(step)}
     return _assemble(
         collect(records),
@@ -192,7 +192,7 @@ def prepare_porto(
     frame = frame.filter((nw.col("time") >= begin) & (nw.col("time") < begin + steps * seconds))
     if busy_only:
         frame = frame.join(select.above_average(within), on="person", how="semi")
-    records = _sample(frame.with_columns(step=(nw.col("time") - begin) // seconds), ["person"])
+    records = _sample(frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
     return _assemble(
         collect(records),
         Calendar(_clock(begin), step, steps),
@@ -274,7 +274,7 @@ def prepare_geolife(
     frame = select.settle(select.inside_circle(frame, (area.lat, area.lng), area.radius_degrees))
     frame = select.several_trajectories(frame, min_trajectories)
     frame = select.active_months(frame, months)
-    frame = frame.with_columns(step=nw.col("time") // seconds)
+    frame = frame.with_columns(step=floor_divide(nw.col("time"), seconds))
     frame = select.settle(_sample(frame, ["person", "trajectory"]))
     frame = select.move_closer(frame, day=day, gap=parse_step(close_gaps_over) // step, published=published)
     frame = select.merge_pieces(
@@ -286,7 +286,7 @@ def prepare_geolife(
     )
     frame = select.settle(frame)
     frame = select.longest_pieces(frame, at_least=int(np.ceil(min_days * day)))
-    origin = nw.col("begin") if align == "first-record" else nw.col("begin") // day * day
+    origin = nw.col("begin") if align == "first-record" else floor_divide(nw.col("begin"), day) * day
     frame = frame.with_columns(step=nw.col("step") - origin).drop("begin")
     frame = select.first_of_each(frame, ["person", "step"], ["trajectory"])
     records = collect(frame)
@@ -382,7 +382,9 @@ def _window(
 
 def _densest(trips: nw.LazyFrame[Any], days: int) -> int:
     """The midnight, in local seconds, that begins the days with most trips."""
-    daily = collect(trips.with_columns(day=nw.col("time") // _DAY_SECONDS).group_by("day").agg(trips=nw.len()))
+    daily = collect(
+        trips.with_columns(day=floor_divide(nw.col("time"), _DAY_SECONDS)).group_by("day").agg(trips=nw.len())
+    )
     if not daily.height:
         raise InvalidData("There is no trip at all; is the time window right?")
     day = daily["day"].to_numpy()

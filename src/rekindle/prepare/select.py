@@ -8,7 +8,7 @@ from typing import Any
 import narwhals as nw
 
 from rekindle.model.locations import EARTH_RADIUS_KM
-from rekindle.sources.points import month_of
+from rekindle.sources.points import floor_divide, month_of
 
 __all__ = [
     "above_average",
@@ -101,7 +101,7 @@ def move_closer(frame: Frame, *, day: int, gap: int, published: bool) -> Frame:
     ).with_columns(_far=nw.coalesce(nw.col("_gap") > gap, nw.lit(False)))
     spans = spans.with_columns(
         _exact=nw.when(nw.col("_far")).then(day - nw.col("_gap")).otherwise(nw.lit(0)),
-    ).with_columns(_whole=(nw.col("_exact") // day) * day)
+    ).with_columns(_whole=floor_divide(nw.col("_exact"), day) * day)
     if published:
         before = nw.col("_exact").cum_sum().over("person", order_by="trajectory") - nw.col("_exact")
         move = nw.when(nw.col("_far")).then(nw.col("_whole") + before).otherwise(nw.lit(0))

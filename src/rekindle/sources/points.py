@@ -14,7 +14,17 @@ import polars as pl
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 from rekindle.model import Locations
 
-__all__ = ["Engine", "Points", "Progress", "collect", "month_of", "points_from_frame", "read_points", "sift"]
+__all__ = [
+    "Engine",
+    "Points",
+    "Progress",
+    "collect",
+    "floor_divide",
+    "month_of",
+    "points_from_frame",
+    "read_points",
+    "sift",
+]
 
 Engine = Literal["polars", "spark"]
 Progress = Callable[[int, int], None]
@@ -132,17 +142,27 @@ def range_problem() -> nw.Expr:
     )
 
 
+def floor_divide(number: nw.Expr, by: int) -> nw.Expr:
+    """Divide whole numbers and round down; exact below 10^15.
+
+    On Spark, ``//`` repeats its left side four times, which explodes where divisions are nested. Half a unit away from
+    every border, the product with the inverse rounds down to the same number.
+    """
+    return ((number + 0.5) * (1.0 / by)).floor().cast(nw.Int64)
+
+
 def month_of(second: nw.Expr) -> nw.Expr:
     """Number the calendar months: a whole number that grows by 1 from month to month.
 
     Whole-number arithmetic instead of an engine's calendar, so that all engines agree; the year begins in March.
     """
-    day = second // 86_400 + 719_468  # days since 0000-03-01
-    era = day // 146_097
+    day = floor_divide(second, 86_400) + 719_468  # days since 0000-03-01
+    era = floor_divide(day, 146_097)
     of_era = day - era * 146_097
-    year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    return (era * 400 + year) * 12 + (5 * of_year + 2) // 153
+    days = of_era - floor_divide(of_era, 1_460) + floor_divide(of_era, 36_524) - floor_divide(of_era, 146_096)
+    year = floor_divide(days, 365)
+    of_year = of_era - (365 * year + floor_divide(year, 4) - floor_divide(year, 100))
+    return (era * 400 + year) * 12 + floor_divide(5 * of_year + 2, 153)
 
 
 def points_from_frame(
@@ -487,10 +507,10 @@ def _with_seconds_of_text(
     year = nw.col("_year")
     days = (
         year * 365
-        + year // 4
-        - year // 100
-        + year // 400
-        + (153 * nw.col("_march") + 2) // 5
+        + floor_divide(year, 4)
+        - floor_divide(year, 100)
+        + floor_divide(year, 400)
+        + floor_divide(153 * nw.col("_march") + 2, 5)
         + nw.col("_day")
         - 719_469
     )
@@ -501,6 +521,7 @@ def _with_seconds_of_text(
     )
     # A day that its month does not have, such as 30 February, comes out in another month.
     real = (month_of(nw.col("_local")) == year * 12 + nw.col("_march")) & nw.col("_in_range") & (nw.col("_month") > 0)
+    frame = frame.with_columns(time=nw.when(nw.coalesce(real, nw.lit(True))).then(nw.col("time")))
     kind = (
         nw.when(~nw.col("_epoch").is_null())
         .then(nw.lit("number"))
@@ -516,7 +537,7 @@ def _with_seconds_of_text(
         nw.when(nw.col("_text").is_null() | (nw.col("_text") == ""))
         .then(nw.lit("time missing"))
         .otherwise(
-            nw.when((nw.col("_iso").is_null() & nw.col("_epoch").is_null()) | ~nw.coalesce(real, nw.lit(True)))
+            nw.when(nw.col("time").is_null())
             .then(nw.lit("time that is neither ISO nor a number"))
             .otherwise(
                 nw.when(nw.col("_exact") != exact_of_first)

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.model import Locations
+from rekindle.prepare import Grid, H3Cells, Towers
+
+KM = 1 / 111.19508  # degrees of latitude
+
+
+def test_cells_by_hand():
+    # On the equator a degree is as long to the east as to the north. The box is 3 km x 2 km.
+    square = np.array([[0.0, 0.0], [2 * KM, 3 * KM]])
+    inside = np.array([[0.1, 0.1], [1.9, 2.9], [0.9, 1.1], [-5.0, 1.5], [9.0, 9.0]]) * KM
+    locations, cells = Grid(cell_km=1, box=(0, 100)).locate(inside, square)
+    assert len(locations) == 6
+    assert [locations.ids[cell] for cell in cells] == ["(0, 0)", "(2, 1)", "(1, 0)", "(1, 0)", "(2, 1)"]
+    assert np.allclose(locations.lat_lng[0], [0.5 * KM, 0.5 * KM], atol=1e-5)
+    gaps = np.diff(locations.xy_km[:2], axis=0)
+    assert np.allclose(gaps, [[0, 1]])
+
+
+def test_percentiles_make_the_box():
+    line = np.stack([np.linspace(0, 100, 101) * KM / 10, np.zeros(101)], axis=1)
+    locations, cells = Grid(cell_km=1, box=(5, 95)).locate(line, line)
+    assert len(locations) == 9  # from 0.5 km to 9.5 km
+    assert cells[0] == 0
+    assert cells[-1] == 8
+
+
+@settings(deadline=None)
+@given(arrays(np.float64, (30, 2), elements=st.floats(-0.2, 0.2)), st.sampled_from([0.5, 1.0, 3.0]))
+def test_coarser_cells_are_joined_finer_cells(degrees, cell_km):
+    fine, fine_cells = Grid(cell_km=cell_km, box=(1, 99.5)).locate(degrees, degrees)
+    coarse, coarse_cells = Grid(cell_km=2 * cell_km, box=(1, 99.5)).locate(degrees, degrees)
+    halves = [tuple(int(number) // 2 for number in name.strip("()").split(",")) for name in fine.ids]
+    joined = [str(halves[cell]) for cell in fine_cells]
+    assert joined == [coarse.ids[cell] for cell in coarse_cells]
+
+
+@settings(deadline=None)
+@given(arrays(np.float64, (20, 2), elements=st.floats(-0.2, 0.2)))
+def test_a_position_inside_the_box_is_within_half_a_cell_of_its_centre(degrees):
+    locations, cells = Grid(cell_km=1, box=(0, 100)).locate(degrees, degrees)
+    gap = np.abs(degrees - locations.lat_lng[cells]) / KM
+    assert gap.max() <= 0.5 + 0.002  # the box is rounded to metres
+
+
+def test_settings_of_the_grid():
+    with pytest.raises(InvalidSetting, match="percentiles 95 and 5"):
+        Grid(box=(95, 5))
+    with pytest.raises(InvalidSetting, match="0.001"):
+        Grid(cell_km=0)
+    world = np.array([[-80.0, -170.0], [80.0, 170.0]])
+    with pytest.raises(InvalidSetting, match="10 million"):
+        Grid(cell_km=1).locate(world, world)
+
+
+def test_nearest_tower():
+    towers = Locations.from_lat_lng(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), ["A", "B", "C"])
+    positions = np.array([[[0.1, 0.1], [0.0, 0.6]], [[0.8, 0.1], [0.4, 0.3]]])
+    locations, cells = Towers(towers).locate(positions, positions)
+    assert [[locations.ids[cell] for cell in row] for row in cells] == [["A", "B"], ["C", "A"]]
+    with pytest.raises(InvalidData, match="no lat and lng"):
+        Towers(Locations([[0, 0]])).locate(positions, positions)
+
+
+def test_h3_cells():
+    h3 = pytest.importorskip("h3", reason="needs the extra h3")
+    positions = np.array([[[48.85, 2.35], [48.85, 2.35]], [[48.95, 2.35], [48.8501, 2.35]]])
+    locations, cells = H3Cells(resolution=7).locate(positions, positions)
+    names = [[locations.ids[cell] for cell in row] for row in cells]
+    assert names == [[h3.latlng_to_cell(lat, lng, 7) for lat, lng in row] for row in positions.tolist()]
+    assert np.allclose(locations.lat_lng[cells[0, 0]], h3.cell_to_latlng(names[0][0]))
+    with pytest.raises(InvalidSetting, match="from 0 to 15"):
+        H3Cells(resolution=16)
