@@ -373,7 +373,7 @@ def _choose(
         except RekindleError as error:
             if defences is not None and not isinstance(error, NothingLeft):
                 raise
-            left_out[defence.describe()] = str(error)
+            left_out[label(defence)] = str(error)
             continue
         if any(defence.describe() == one.describe() for one in chosen):
             raise InvalidSetting(f"The defence {defence.describe()} is listed twice.")

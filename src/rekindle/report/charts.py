@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 __all__ = ["Line", "Point", "bars", "histogram", "lines", "map_of_places", "privacy_and_use"]
 
 _WIDTH = 560
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 14, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 26, 14, 48
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class _Frame:
         for value, text in xticks:
             at = self.across(value)
             parts.append(
-                f'<text class="tick" x="{at:.1f}" y="{self.height - _BOTTOM + 18}" text-anchor="middle">{escape(text)}</text>'
+                f'<text class="tick" x="{at:.1f}" y="{self.height - _BOTTOM + 20}" text-anchor="middle">{escape(text)}</text>'
             )
         middle = (_LEFT + self.width - _RIGHT) / 2
         parts.append(
-            f'<text class="axis" x="{middle:.0f}" y="{self.height - 6}" text-anchor="middle">{escape(xname)}</text>'
+            f'<text class="axis" x="{middle:.0f}" y="{self.height - 4}" text-anchor="middle">{escape(xname)}</text>'
         )
         return "".join(parts)
 
@@ -172,10 +172,10 @@ def privacy_and_use(title: str, points: Sequence[Point], levels: Sequence[tuple[
     levels
         Upper limits of the levels of the verdict, and their names.
     """
-    ticks = [0, 0.1, 0.5, 1, 5, 20, 100]
+    ticks = [0, 0.1, 0.3, 1, 5, 20, 100]
     most = max(max(point.error for point in points), 0.5)
     last = next((tick for tick in ticks if tick >= most), most)
-    frame = _Frame((-0.15, _use(last) + 0.1), (-0.02, _ceiling([point.high for point in points])), 380)
+    frame = _Frame((-0.2, _use(last) * 1.13), (-0.02, _ceiling([point.high for point in points])), 380)
     parts = []
     below = 0.0
     for number, (limit, name) in enumerate(levels):
@@ -200,7 +200,7 @@ def privacy_and_use(title: str, points: Sequence[Point], levels: Sequence[tuple[
             f"error of counts {point.error:.0%}</title>"
             f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>'
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="12"/>'
-            f'<text x="{x:.1f}" y="{y + 4.5:.1f}" text-anchor="middle">{point.number}</text></g>'
+            f'<text class="inside" x="{x:.1f}" y="{y + 4.5:.1f}" text-anchor="middle">{point.number}</text></g>'
         )
     return _svg(title, _WIDTH, 380, "".join(parts))
 

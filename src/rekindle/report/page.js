@@ -72,6 +72,9 @@
     if (paths.truth) {
       const same = paths.recovered[step] === paths.truth[step];
       text += ", true: " + data.names[paths.truth[step]] + (same ? " (right)" : " (wrong)");
+      let right = 0;
+      for (let one = begin; one <= step; one++) right += paths.recovered[one] === paths.truth[one];
+      text += ". Right so far: " + Math.round(100 * right / (step - begin + 1)) + "%";
     }
     clock.textContent = text;
     time.value = step - begin;

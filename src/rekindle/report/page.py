@@ -230,12 +230,17 @@ class _Page:
             points,
             LEVELS,
         )
+        names = "".join(
+            f"<li>{_number(point.number)}<span>{escape(point.name)}</span><b>{words.percent(point.share)}</b></li>"
+            for point in points
+        )
         return (
             "<p>Each point is a release. Lower is safer, further left is more useful: the best place is the lower left "
-            "corner. The numbers are those of the table.</p>"
-            f"<figure>{chart}<figcaption>Upwards: the share of the way from guessing to knowing everything, for whichever "
-            "attack is strongest there, with its 95% interval. An attacker first repairs a release (guesses what is "
-            "withheld, evens out noise), then attacks it.</figcaption></figure>" + self.defence_table()
+            f'corner.</p><div class="picture"><figure>{chart}<figcaption>Upwards: the share of the way from guessing to '
+            "knowing everything, for whichever attack is strongest there, with its 95% interval. To the right: how far the "
+            "published counts are off. An attacker first repairs a release (guesses what is withheld, evens out noise), "
+            f'then attacks it.</figcaption></figure><ol class="releases" aria-label="The releases">{names}</ol></div>'
+            f"<details open><summary>All numbers</summary>{self.defence_table()}</details>"
         )
 
     def defence_table(self) -> str:
@@ -245,11 +250,11 @@ class _Page:
             head += ["of the way", "in the right place", "guessing", "error, km", "homes", "found by 4 moments"]
         else:
             head += ["people guessed", "rebuilt paths unique by 2 places"]
-        head += ["error of counts", "error by place and hour", "order of busiest places", "withheld"]
+        head += ["error of counts", "error by place and hour", "order of busiest places"]
         rows = [self._defence_row(number, one, known) for number, one in enumerate(self.audit.releases)]
         text = _table("Every release: what it gives away, and what use is left", head, rows)
         if self.audit.left_out:
-            items = [f"{name}: {reason}" for name, reason in self.audit.left_out.items()]
+            items = [f"{name}. {reason}" for name, reason in self.audit.left_out.items()]
             text += f"<p>Not tried, because they do not suit this dataset:</p>{_list(items)}"
         return text
 
@@ -273,9 +278,9 @@ class _Page:
             row += [f"{one.people:.0f}", words.percent(best.uniqueness[1])]
         use = one.utility
         if use is None:
-            return [*row, "–", "–", "–", f"{one.withheld:.0%}"]
+            return [*row, "–", "–", "–"]
         correlation = f"{use['busiest_rank_correlation']:.2f}"
-        return [*row, _large(use["count_error"]), _large(use["profile_error"]), correlation, f"{one.withheld:.0%}"]
+        return [*row, _large(use["count_error"]), _large(use["profile_error"]), correlation]
 
     def people(self) -> str:
         people = self.audit.people
@@ -345,8 +350,8 @@ class _Page:
             rows,
         )
         return (
-            f'<div class="two"><figure><h3>By hour</h3>{chart}<figcaption>Share of people in the right place.</figcaption>'
-            f"</figure><figure><h3>By place</h3>{place_map}<figcaption>Of the time that people really spent in a place, the "
+            f'<div class="two"><figure><h3>By hour</h3>{chart}<figcaption>Share of people in the right place. '
+            f"{escape(_extremes(self.best.by_hour))}</figcaption></figure><figure><h3>By place</h3>{place_map}<figcaption>Of the time that people really spent in a place, the "
             f"share that was found. North is up.</figcaption></figure></div><details><summary>The places by name</summary>"
             f"{table}</details>"
         )
@@ -574,6 +579,14 @@ def _lattice_side(locations: Locations) -> float | None:
     return side if bool((np.abs(offset - offset.round()) < 0.02).all()) else None
 
 
+def _extremes(by_hour: Sequence[float | None]) -> str:
+    known = [(share, hour) for hour, share in enumerate(by_hour) if share is not None]
+    (least, quiet), (most, busy) = min(known), max(known, key=lambda one: one[0])
+    return (
+        f"Most is found from {busy}:00 on ({words.percent(most)}), least from {quiet}:00 on ({words.percent(least)})."
+    )
+
+
 def _once(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
@@ -585,6 +598,10 @@ def _apart(ticks: Sequence[float]) -> list[float]:
         if not kept or kept[-1] - tick >= ticks[-1] / 12:
             kept.append(tick)
     return kept[::-1]
+
+
+def _number(number: int) -> str:
+    return f'<span class="number{"" if number else " given"}">{number}</span>'
 
 
 def _range(value: Estimate) -> str:

@@ -109,19 +109,19 @@ def advice(audit: Audit) -> list[str]:
     if enough:
         best = min(enough, key=_loss)
         found.append(
-            f"The most useful release that brings the risk down to low: {best.label} "
+            f"The most useful release that brings the risk down to low is “{best.label}” "
             f"({percent(_share(best).value)} of the way left; the published counts are off by {percent(_loss(best))})."
         )
     else:
         best = min(tried, key=lambda one: _share(one).value)
         found.append(
-            f"None of the {len(tried)} defences tried brings the risk down to low. The best of them, {best.label}, leaves "
+            f"None of the {len(tried)} defences tried brings the risk down to low. The best of them, “{best.label}”, leaves "
             f"{within(_share(best))} of the way; the published counts are then off by {percent(_loss(best))}."
         )
     before = audit.given.strongest.share
-    useless = [one.label for one in tried if before is not None and _share(one).high >= before.low]
+    useless = [f"“{one.label}”" for one in tried if before is not None and _share(one).high >= before.low]
     if useless:
-        found.append(f"No clear help against rebuilding paths: {'; '.join(useless)}.")
+        found.append(f"No clear help against rebuilding paths: {', '.join(useless)}.")
     return found
 
 

@@ -1,0 +1,163 @@
+"""`rekindle audit`: who is exposed by a release, and what would protect them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rekindle.attacks import ATTACKS
+from rekindle.audit import Audit
+from rekindle.audit import audit as run_audit
+from rekindle.cli.shared import console, make_attack, showing_progress, table
+from rekindle.defences import PRESETS, parse_defence
+from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, RekindleError
+from rekindle.io import Dataset, read_counts, read_dataset, read_release
+from rekindle.model import Counts, Release, Trajectories
+from rekindle.report import words
+
+ABOVE_LIMIT = 3
+"""Exit code where the release is above the limit of --fail-above."""
+
+CELLS, NUMBERS, REPORT = "cells", "audit.json", "report.html"
+
+
+def audit(
+    dataset: Annotated[
+        Path, typer.Argument(help="A dataset folder, a table of counts, or a published table (csv or parquet).")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for report.html, audit.json and finished cells. The same again goes on there."),
+    ],
+    attack: Annotated[
+        list[str] | None,
+        typer.Option(help=f"{', '.join(ATTACKS)}, or package:Class; may be repeated. Default: all of ours."),
+    ] = None,
+    defence: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to try, such as 'suppress:below=10 + round:to=5' or a preset "
+            f"({', '.join(PRESETS)}); may be repeated. Default: eight that suit the data. 'none': none."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Row orders, each with its own draw of random defences.")] = 3,
+    truth: Annotated[
+        Path | None, typer.Option(help="Dataset folder with the people behind a published table.")
+    ] = None,
+    people: Annotated[
+        int | None, typer.Option(min=1, help="How many people are counted, if an attacker would know it.")
+    ] = None,
+    include_truth: Annotated[
+        bool, typer.Option("--include-truth", help="Put the true paths into the report. They are sensitive.")
+    ] = False,
+    fail_above: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Exit with 3 if the strongest attack gets further than this share of the way from guessing to "
+            "everything, by the upper 95% limit. Needs the truth.",
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one for each core.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler to use instead, e.g. tcp://10.0.0.1:8786.")
+    ] = None,
+    locations: Annotated[
+        Path | None, typer.Option(help="File of locations, where DATASET is a table and not a folder.")
+    ] = None,
+    step: Annotated[str | None, typer.Option(help="Interval of such a table, e.g. 10min.")] = None,
+    cell_km: Annotated[
+        float, typer.Option(min=0.001, help="Side of a cell, where a table names its places '(row, column)'.")
+    ] = 1.0,
+    absent: Annotated[
+        str, typer.Option(help="What a missing row of a published table means: withheld or zero.")
+    ] = "withheld",
+) -> None:
+    """Say how much of people's lives can be read out of a release, who is worst off, and what would help.
+
+    Tries every attack on the release and on what every defence would make of it, beside chance and a naive attack, and
+    writes a page to read and the same numbers as JSON. Stopped half-way, the same command goes on where it was.
+    """
+    data = _read(dataset, locations, step, cell_km, absent)
+    people_behind = None if truth is None else _truth(truth)
+    if fail_above is not None and people_behind is None and not (isinstance(data, Dataset) and data.truth):
+        raise InvalidSetting(
+            "--fail-above needs the truth: without it nobody knows how much of a recovery is right. "
+            "Give a dataset folder with truth.parquet, or --truth."
+        )
+    if out.exists() and not out.is_dir():
+        raise InvalidFile(out, "the audit needs a folder, but this is a file.")
+    if out.is_dir() and any(out.iterdir()) and not (out / CELLS).is_dir():
+        raise InvalidFile(out, "this folder holds other things than an audit; it was left as it is.")
+    attacks = None if attack is None else [make_attack(name, {}) for name in attack]
+    defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
+    (out / CELLS).mkdir(parents=True, exist_ok=True)
+    with showing_progress("Cells") as progress:
+        found = run_audit(
+            data,
+            truth=people_behind,
+            attacks=attacks,
+            defences=defences,
+            seeds=seeds,
+            people=people,
+            workers=workers,
+            cluster=cluster,
+            cache=out / CELLS,
+            progress=progress,
+        )
+    found.write_json(out / NUMBERS)
+    found.to_html(out / REPORT, include_truth=include_truth)
+    show(found)
+    console.print(f"\nReport:  [bold]{out / REPORT}[/bold]\nNumbers: {out / NUMBERS}")
+    if fail_above is not None and found.exceeds(fail_above):
+        share = found.given.strongest.share
+        console.print(
+            f"[bold red]Above the limit:[/bold red] the upper limit {share.high if share else 1:.3f} is larger than {fail_above:g}."
+        )
+        raise typer.Exit(ABOVE_LIMIT)
+
+
+def show(found: Audit) -> None:
+    """Print the answer, and every release in a row."""
+    console.print(f"\n[bold]{words.headline(found)}[/bold] ({found.verdict.level})")
+    for sentence in [*words.summary(found), *words.advice(found), *found.unknown]:
+        console.print(f"- {sentence}", highlight=False, markup=False)
+    rows = []
+    for one in found.releases:
+        best, use = one.strongest, one.utility
+        share = (
+            "unknown"
+            if best.share is None
+            else f"{best.share.value:.2f} ({best.share.low:.2f}–{best.share.high:.2f})"
+        )
+        accuracy = "unknown" if best.accuracy is None else f"{best.accuracy.value:.2f}"
+        rows.append([one.label, best.attack, accuracy, share, "–" if use is None else f"{use['count_error']:.2f}"])
+    head = ["release", "strongest", "accuracy", "of the way to everything", "error of counts"]
+    console.print(table("What each release gives away, and what it costs", head, rows))
+    for name, reason in found.left_out.items():
+        console.print(f"Not tried: {name}. {reason}", highlight=False, markup=False)
+
+
+def _read(
+    path: Path, locations: Path | None, step: str | None, cell_km: float, absent: str
+) -> Dataset | Counts | Release:
+    if path.is_dir():
+        return read_dataset(path)
+    if absent not in ("withheld", "zero"):
+        raise InvalidSetting(f"--absent is {absent!r}; choose withheld or zero.")
+    meaning: Literal["withheld", "zero"] = "zero" if absent == "zero" else "withheld"
+    try:
+        # A table in which everyone is counted at every step adds up; any other is a release.
+        return read_counts(path, locations, step=step, cell_km=cell_km)
+    except RekindleError:
+        return read_release(path, locations, absent=meaning, step=step, cell_km=cell_km)
+
+
+def _truth(path: Path) -> Trajectories:
+    truth = read_dataset(path).truth
+    if truth is None:
+        raise InvalidData(f"{path} holds no truth: there is no truth.parquet in it.")
+    return truth
