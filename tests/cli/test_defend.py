@@ -39,12 +39,12 @@ def test_suppress_and_round(dataset, tmp_path, capsys):
 
 def test_a_preset_shows_its_source(dataset, tmp_path, capsys):
     assert run(dataset, "--out", tmp_path / "r.parquet", "--preset", "opensafely") == 0
-    assert "OpenSAFELY documentation" in capsys.readouterr().out
+    assert "Source: OpenSAFELY. Applying statistical disclosure control" in capsys.readouterr().out
 
 
 def test_noise_is_drawn_with_opendp_and_its_budget_shown(dataset, tmp_path, capsys):
     pytest.importorskip("opendp", reason="OpenDP is not installed (extra dp)")
-    options = ("--sample", 0.5, "--cell-km", 2, "--step", "6h", "--noise", "geometric", "--epsilon", 2)
+    options = ("--sample", 0.5, "--merge-km", 2, "--every", "6h", "--noise", "geometric", "--epsilon", 2)
     for name in ("one", "two"):
         assert run(dataset, "--out", tmp_path / f"{name}.csv", *options, "--form", "wide") == 0
     shown = " ".join(capsys.readouterr().out.split())
@@ -109,3 +109,13 @@ def test_keeps_a_file_that_is_there(dataset, tmp_path, capsys):
     assert "exists already" in capsys.readouterr().err
     assert run(dataset, "--out", out, "--round-to", 5, "--overwrite") == 0
     assert out.read_text() != "mine"
+
+
+def test_a_table_of_the_paper(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text('datetime,"(0, 0)","(0, 1)","(0, 2)"\n2024-03-01 00:00,3,1,0\n')
+    options = ("--step", "1h", "--cell-km", 0.5, "--merge-km", 1)
+    assert run(path, "--out", tmp_path / "r.csv", *options) == 0
+    release = read_release(tmp_path / "r.csv", tmp_path / "r.locations.csv", step="1h")
+    assert release.values.tolist() == [[4, 0]]
+    assert release.locations.xy_km.tolist() == [[0.5, 0.5], [1.5, 0.5]]

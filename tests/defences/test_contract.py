@@ -159,3 +159,9 @@ def test_chain_gives_each_a_seed_of_its_own(truth):
 def test_presets_name_their_source(preset):
     assert len(preset.source) > 30
     assert preset.note
+
+
+@every_defence
+def test_refuses_other_things(defence, truth):
+    with pytest.raises(rk.InvalidData, match="ndarray"):
+        defence(truth.counts().values)

@@ -141,6 +141,9 @@ def test_refuses_settings_and_files_that_are_there(tmp_path):
         write_release(tmp_path / "s.csv", release, form="tall")
     with pytest.raises(rk.InvalidSetting, match="absent is 'none'"):
         read_release(tmp_path / "r.csv", absent="none")
+    clash = Release([[1]], rk.Locations([[0, 0]], ["datetime"]), calendar)
+    with pytest.raises(rk.InvalidData, match="named 'datetime'"):
+        write_release(tmp_path / "s.csv", clash, form="wide")
     with pytest.raises(rk.InvalidData, match=r"use .csv or .parquet"):
         write_release(tmp_path / "r.json", release)
 

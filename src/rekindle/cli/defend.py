@@ -47,8 +47,10 @@ def defend(
     sample: Annotated[
         float | None, typer.Option(help="Count only this share of the people; needs the truth.")
     ] = None,
-    cell_km: Annotated[float | None, typer.Option(help="Merge places into squares of this side.")] = None,
-    step: Annotated[str | None, typer.Option(help="Publish only every so often, such as 1h.")] = None,
+    merge_km: Annotated[float | None, typer.Option(help="Merge places into squares of this side, in km.")] = None,
+    every: Annotated[
+        str | None, typer.Option(help="Publish only the first record of each such interval, e.g. 1h.")
+    ] = None,
     cap_at: Annotated[float | None, typer.Option(help="Publish no number above this.")] = None,
     noise: Annotated[str | None, typer.Option(help=f"Add noise: {' or '.join(NOISES)}; with --epsilon.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The privacy budget of the noise.")] = None,
@@ -60,8 +62,14 @@ def defend(
     keep_zeros: Annotated[bool, typer.Option("--keep-zeros", help="Do not withhold zeros.")] = False,
     round_to: Annotated[float | None, typer.Option(help="Round to multiples of this.")] = None,
     locations: Annotated[
-        Path | None, typer.Option(help="Where the places are, if DATASET is a table that does not say it.")
+        Path | None, typer.Option(help="File of locations, where DATASET is a table and not a folder.")
     ] = None,
+    step: Annotated[
+        str | None, typer.Option(help="Interval of such a table, e.g. 10min, where it has a single time.")
+    ] = None,
+    cell_km: Annotated[
+        float, typer.Option(min=0.001, help="Side of a cell, where a table names its places '(row, column)'.")
+    ] = 1.0,
     form: Annotated[
         str, typer.Option(help="long (a row for each number) or wide (a column for each place).")
     ] = "long",
@@ -77,10 +85,10 @@ def defend(
     chosen: list[Defence] = []
     if sample is not None:
         chosen.append(Sample(share=sample))
-    if cell_km is not None:
-        chosen.append(CoarserSpace(km=cell_km))
-    if step is not None:
-        chosen.append(CoarserTime(step=step))
+    if merge_km is not None:
+        chosen.append(CoarserSpace(km=merge_km))
+    if every is not None:
+        chosen.append(CoarserTime(step=every))
     if cap_at is not None:
         chosen.append(Cap(at=cap_at))
     if (noise is None) != (epsilon is None):
@@ -104,43 +112,23 @@ def defend(
         console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}", highlight=False, markup=False)
     if defence is not None:
         chosen = [parse_defence(defence)]
-    publish(
-        Chain(chosen),
-        dataset,
-        out,
-        locations=locations,
-        form=cast('Literal["long", "wide"]', form),
-        overwrite=overwrite,
-    )
-
-
-def publish(
-    chain: Chain,
-    dataset: Path,
-    out: Path,
-    *,
-    locations: Path | None,
-    form: Literal["long", "wide"],
-    overwrite: bool,
-) -> None:
-    """Apply the defences with randomness that nobody can draw again, write the release and say what it costs."""
     places = out.with_name(f"{out.stem}.locations.csv")
     for path in (out, places):
         if path.exists() and not overwrite:
             raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or --overwrite.")
-    data = read_input(dataset, locations)
-    chain = chain.for_publication()
+    data = read_input(dataset, locations, step, cell_km)
+    chain = Chain(chosen).for_publication()
     if chain.needs_people and data.truth is None:
         raise InvalidData(f"{dataset} has no truth, and a sample of the people needs the people themselves.")
     release = chain(data.truth if chain.needs_people and data.truth is not None else data.counts)
-    write_release(out, release, form=form, overwrite=overwrite)
+    write_release(out, release, form=cast('Literal["long", "wide"]', form), overwrite=overwrite)
     write_locations(places, release.locations, overwrite=overwrite)
     console.print("Done to the counts: " + " -> ".join(release.history), highlight=False, markup=False)
     show_budgets(chain, data.calendar)
     left = utility(data.counts, release, scale=chain.scale)
     rows = [[f"{m.meaning} ({m.unit}, {m.useful_when} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
     console.print(table("What a reader loses", ["", "release"], rows))
-    console.print(f"The release: [bold]{out}[/bold], its places: {places}")
+    console.print(f"The release: {out}, its places: {places}", highlight=False, markup=False)
 
 
 def show_budgets(chain: Chain, calendar: Calendar) -> None:

@@ -43,9 +43,7 @@ class Defence(ABC):
         data
             The people, their counts, or a release to which more is to be done. It is left unchanged.
         """
-        if isinstance(data, Trajectories):
-            data = data.counts()
-        release = Release.of(data) if isinstance(data, Counts) else data
+        release = _release(data)
         changed = self._change(release)
         return Release(changed.values, changed.locations, changed.calendar, (*release.history, self.describe()))
 
@@ -117,11 +115,7 @@ class Chain(Defence):
     def __call__(self, data: Trajectories | Counts | Release) -> Release:
         """See `Defence`."""
         if not self.defences:
-            return (
-                data
-                if isinstance(data, Release)
-                else Release.of(data.counts() if isinstance(data, Trajectories) else data)
-            )
+            return _release(data)
         history: tuple[str, ...] = ()
         for one in self.defences:
             if one.needs_people and isinstance(data, Trajectories):
@@ -129,11 +123,8 @@ class Chain(Defence):
                 data = one.coarsen(data)
             else:
                 data = one(data)
-        if isinstance(data, Trajectories):
-            data = Release.of(data.counts())
-        if not isinstance(data, Release):
-            raise InvalidData(f"{type(data).__name__} is no release.")
-        return Release(data.values, data.locations, data.calendar, (*history, *data.history))
+        release = _release(data)
+        return Release(release.values, release.locations, release.calendar, (*history, *release.history))
 
     def _change(self, release: Release) -> Release:
         return self(release)
@@ -167,3 +158,13 @@ class Chain(Defence):
     def describe(self) -> str:
         """Names and settings in order."""
         return " -> ".join(one.describe() for one in self.defences) or "as it is"
+
+
+def _release(data: Trajectories | Counts | Release) -> Release:
+    if isinstance(data, Trajectories):
+        data = data.counts()
+    if isinstance(data, Counts):
+        data = Release.of(data)
+    if not isinstance(data, Release):
+        raise InvalidData(f"A defence takes Trajectories, Counts or a Release, not {type(data).__name__}.")
+    return data

@@ -179,6 +179,8 @@ def write_release(
         return pl.Series(values, dtype=pl.Float64, nan_to_null=True).cast(kind)
 
     if form == "wide":
+        if "datetime" in release.locations.ids:
+            raise InvalidData("A location is named 'datetime', as is the column of times; write the long form.")
         columns: dict[str, Any] = {"datetime": pl.Series(when)}
         columns |= {name: column(release.values[:, place]) for place, name in enumerate(release.locations.ids)}
         table = pl.DataFrame(columns)
