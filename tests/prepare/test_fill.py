@@ -43,5 +43,5 @@ def test_against_a_plain_loop(known, steps, how):
 
 
 def test_unknown_fill():
-    with pytest.raises(InvalidSetting, match="'spline'.*last, nearest, linear"):
+    with pytest.raises(InvalidSetting, match=r"'spline'.*last, nearest, linear"):
         check_fill("spline")

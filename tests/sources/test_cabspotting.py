@@ -40,7 +40,7 @@ def test_no_cabs(tmp_path):
     with pytest.raises(InvalidFile, match="no file new_"):
         read_cabspotting(tmp_path)
     (tmp_path / "new_a.txt").write_text("")
-    with pytest.raises(InvalidFile, match="without points.*--skip-bad"):
+    with pytest.raises(InvalidFile, match=r"without points.*--skip-bad"):
         read_cabspotting(tmp_path)
     with pytest.raises(InvalidFile, match="no file holds a good point"):
         read_cabspotting(tmp_path, skip_bad=True)

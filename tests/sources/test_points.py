@@ -69,7 +69,7 @@ def test_other_forms_of_time():
 
 def test_mixed_zones():
     times = ["2020-03-02T12:00:00+01:00", "2020-03-02T12:00:00+02:00"]
-    with pytest.raises(InvalidFile, match="another zone.*--mixed-zones"):
+    with pytest.raises(InvalidFile, match=r"another zone.*--mixed-zones"):
         seconds(times)
     points, found = seconds(times, mixed_zones=True)
     assert found[0] - found[1] == 3600
@@ -201,7 +201,7 @@ def test_unsorted_rows_pass_if_asked(tmp_path):
 
 
 def test_milliseconds_are_not_taken_for_seconds():
-    with pytest.raises(InvalidFile, match="time out of range.*--time-unit"):
+    with pytest.raises(InvalidFile, match=r"time out of range.*--time-unit"):
         seconds([1_583_150_400_000_000])
 
 

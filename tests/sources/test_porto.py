@@ -60,7 +60,7 @@ def test_bad_row(tmp_path, row, problem):
 
 def test_another_file(tmp_path):
     (tmp_path / "train.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InvalidFile, match="'POLYLINE'.* missing"):
+    with pytest.raises(InvalidFile, match=r"'POLYLINE'.* missing"):
         read_porto(tmp_path)
     with pytest.raises(InvalidFile, match="does not exist"):
         read_porto(tmp_path / "nothing.csv")

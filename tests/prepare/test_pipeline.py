@@ -1,0 +1,294 @@
+import json
+from datetime import datetime, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sources.raw import (
+    porto_row,
+    some_points,
+    some_porto_rows,
+    write_cabs,
+    write_geolife,
+    write_plt,
+    write_porto,
+)
+
+from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExists
+from rekindle.io import read_dataset
+from rekindle.model import Locations
+from rekindle.prepare import Area, Grid, Towers, prepare_geolife, prepare_points, prepare_porto
+from rekindle.sources import points_from_frame, read_cabspotting, read_geolife, read_porto
+
+T = datetime(2020, 3, 2)
+
+
+def table(*rows):
+    """Points from (person, minutes after midnight, lat, lng)."""
+    return pl.DataFrame(
+        [(person, T + timedelta(minutes=minute), lat, lng) for person, minute, lat, lng in rows],
+        schema=["person", "time", "lat", "lng"],
+        orient="row",
+    )
+
+
+def test_points_by_hand():
+    rows = [("a", 9, 1.0, 1.0), ("a", 5, 2.0, 2.0), ("a", 31, 3.0, 3.0), ("b", 10, 4.0, 4.0)]
+    found = prepare_points(points_from_frame(table(*rows)), step="10min", places=Grid(cell_km=50, box=(0, 100)))
+    # a: the first record of a step counts; the last known fills; b: its first record counts before it, too.
+    assert found.positions[:, :, 0].tolist() == [[2, 2, 2, 3], [4, 4, 4, 4]]
+    assert found.observed.tolist() == [[True, False, False, True], [False, True, False, False]]
+    assert found.truth.people_ids == ("a", "b")
+    assert found.truth.calendar.to_json() == {"start": "2020-03-02 00:00:00", "step": "10min", "steps": 4}
+    assert found.info["filled"] == {"overall": 0.625, "per_person": {"a": 0.5, "b": 0.75}}
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 2_000), st.floats(48, 49), st.floats(2, 3)),
+        min_size=1,
+        max_size=60,
+    ),
+    st.sampled_from(["last", "nearest", "linear"]),
+)
+def test_counts_are_those_of_the_truth(rows, fill):
+    found = prepare_points(points_from_frame(table(*rows)), step="30min", fill=fill, places=Grid(cell_km=20))
+    counts = found.truth.counts()
+    assert (counts.values.sum(axis=1) == len({row[0] for row in rows})).all()
+    for step in (0, counts.steps - 1):
+        for place in range(len(counts.locations)):
+            assert counts.values[step, place] == (found.truth.cells[:, step] == place).sum()
+    assert found.observed.sum() == len({(row[0], row[1] // 30) for row in rows})
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 2_000), st.floats(48, 49), st.floats(2, 3)),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_finer_steps_joined_again_are_the_coarser_steps(rows):
+    points = points_from_frame(table(*rows))
+    fine, coarse = (prepare_points(points, step=step, places=Grid(cell_km=20)) for step in ("10min", "20min"))
+    steps = fine.truth.steps // 2
+    first, second = fine.positions[:, 0 : 2 * steps : 2], fine.positions[:, 1 : 2 * steps : 2]
+    seen_first, seen_second = fine.observed[:, 0 : 2 * steps : 2], fine.observed[:, 1 : 2 * steps : 2]
+    joined = np.where((~seen_first & seen_second)[..., None], second, first)
+    assert np.array_equal(joined[:, :steps], coarse.positions[:, :steps])
+    assert np.array_equal(seen_first | seen_second, coarse.observed[:, :steps])
+
+
+def test_the_order_of_rows_means_nothing():
+    rows = some_points()
+    ahead, back = (prepare_points(points_from_frame(frame)) for frame in (rows, rows.reverse()))
+    assert ahead.truth == back.truth
+    assert ahead.info == back.info
+
+
+def files(folder):
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def test_preparing_twice_gives_the_same_bytes(tmp_path):
+    raw = write_geolife(tmp_path / "raw")
+    for out in ("one", "two"):
+        prepare_geolife(read_geolife(raw), step="10min").write(tmp_path / out)
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert set(files(tmp_path / "one")) == {
+        "counts.parquet",
+        "dataset.json",
+        "grid.png",
+        "locations.parquet",
+        "truth.parquet",
+    }
+
+
+def test_what_is_written_is_what_was_prepared(tmp_path):
+    prepared = prepare_points(points_from_frame(some_points()))
+    prepared.write(tmp_path / "out")
+    dataset = read_dataset(tmp_path / "out")
+    assert dataset.truth == prepared.truth
+    assert dataset.info == json.loads(json.dumps(dict(prepared.info)))
+    assert (tmp_path / "out" / "grid.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_nothing_is_overwritten_or_left_half_written(tmp_path, monkeypatch):
+    prepared = prepare_points(points_from_frame(some_points()))
+    out = tmp_path / "out"
+    prepared.write(out)
+    before = files(out)
+    with pytest.raises(OutputExists, match="--overwrite"):
+        prepared.write(out)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rekindle.prepare.pipeline.plot_grid", interrupted)
+    for target in (out, tmp_path / "new"):
+        with pytest.raises(KeyboardInterrupt):
+            prepared.write(target, overwrite=True)
+    assert files(out) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    with pytest.raises(InvalidFile, match="other things"):
+        prepared.write(tmp_path / "thesis", overwrite=True)
+    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
+
+
+def test_window_and_coverage():
+    points = points_from_frame(some_points())
+    found = prepare_points(points, step="10min", start=datetime(2020, 3, 3), days=1)
+    assert found.truth.steps == 144
+    assert found.truth.calendar.start == datetime(2020, 3, 3)
+    best = 1 - min(found.info["filled"]["per_person"].values())
+    selected = prepare_points(points, step="10min", start=datetime(2020, 3, 3), days=1, min_coverage=best)
+    assert 1 <= selected.truth.people < found.truth.people
+    with pytest.raises(InvalidData, match=r"Nobody is left.*--min-coverage"):
+        prepare_points(points, min_coverage=1.0)
+    with pytest.raises(InvalidData, match="no record lies in the time window"):
+        prepare_points(points, start=datetime(2021, 1, 1), days=1)
+    with pytest.raises(InvalidSetting, match="needs a start"):
+        prepare_points(points, days=3)
+    with pytest.raises(InvalidSetting, match="from 0 to 1"):
+        prepare_points(points, min_coverage=70)
+    with pytest.raises(InvalidSetting, match="not a step"):
+        prepare_points(points, start=datetime(2020, 3, 3, 0, 5), days=1)
+
+
+def test_the_offset_at_the_start_is_kept_through_a_clock_change():
+    # Clocks in Paris went forward on 2020-03-29. Noon UTC is 13:00 before, and stays 13:00 here.
+    times = [datetime(2020, 3, day, 12) for day in (28, 29, 30)]
+    frame = pl.DataFrame({"person": "a", "time": times, "lat": [1.0, 2.0, 3.0], "lng": 0.0})
+    found = prepare_points(points_from_frame(frame, utc=True, timezone="Europe/Paris"), step="1h")
+    assert found.truth.calendar.start == datetime(2020, 3, 28)
+    assert np.flatnonzero(found.observed[0]).tolist() == [13, 37, 61]
+    with pytest.raises(InvalidSetting, match="'Paris'"):
+        prepare_points(points_from_frame(frame, utc=True, timezone="Paris"))
+
+
+def test_call_records_keep_their_towers():
+    # Two towers on one mast: only the name tells them apart.
+    towers = Locations.from_lat_lng(np.array([[1.0, 2.0], [1.0, 2.0], [1.5, 2.0]]), ["A", "B", "C"])
+    frame = pl.DataFrame(
+        {"person": ["x", "x", "y"], "time": [T, T + timedelta(minutes=40), T], "cell": ["B", "C", "A"]}
+    )
+    points = points_from_frame(frame, location="cell", towers=towers)
+    found = prepare_points(points, step="10min", places=Towers(towers), fill="nearest")
+    assert found.truth.cells.tolist() == [[1, 1, 1, 2, 2], [0, 0, 0, 0, 0]]
+    assert found.truth.locations is towers
+    with pytest.raises(InvalidSetting, match="no line between two names"):
+        prepare_points(points, places=Towers(towers), fill="linear")
+    with pytest.raises(InvalidSetting, match="--towers"):
+        prepare_points(points)
+
+
+DAY = 86_400
+
+
+def test_porto_by_hand(tmp_path):
+    """Six days in UTC; 10 trips begin on days 1 and 2 (from 0), more than on any two other days in a row."""
+    start = 1_372_636_800  # 2013-07-01 00:00 UTC
+    here, there = (41.15, -8.61), (41.25, -8.50)
+    rows = [porto_row(1, start + 10, [here]), porto_row(2, start + 20, [here])]
+    rows += [porto_row(1, start + DAY + 600 * i, [here] * 41) for i in range(4)]
+    rows += [porto_row(2, start + DAY + 50_000 + i, [there]) for i in range(3)]
+    rows += [porto_row(1, start + 2 * DAY + 1_300, [there, here])]
+    rows += [porto_row(3, start + 2 * DAY + i, [there]) for i in range(2)]
+    rows += [porto_row(3, start + 5 * DAY + i, [here]) for i in range(8)]
+    points = read_porto(write_porto(tmp_path / "train.csv", rows), timezone="UTC")
+    found = prepare_porto(points, days=2, places=Grid(cell_km=2, box=(0, 100)))
+    assert found.truth.calendar.start == datetime(2013, 7, 2)
+    assert found.truth.steps == 2 * 144 + 1
+    # Trips in the period: 5 of taxi 1, 3 of taxi 2, 2 of taxi 3; the average is 3.33.
+    assert found.truth.people_ids == ("1",)
+    assert np.flatnonzero(found.observed[0]).tolist() == [0, 1, 2, 3, 4, 146]
+    assert found.positions[0, 4, 0] == 41.15  # 41 points are 10 minutes: the last lies in the next step
+    assert found.positions[0, 146].tolist() == list(there)
+    everyone = prepare_porto(points, days=2, busy_only=False)
+    assert everyone.truth.people_ids == ("1", "2", "3")
+    later = prepare_porto(points, days=1, start=datetime(2013, 7, 6), busy_only=False)
+    assert (later.truth.people_ids, later.truth.steps) == (("3",), 145)
+    with pytest.raises(InvalidSetting, match="midnight"):
+        prepare_porto(points, days=1, start=datetime(2013, 7, 6, 1))
+
+
+def test_thirty_days_are_4321_steps(tmp_path):
+    points = read_porto(write_porto(tmp_path / "train.csv", some_porto_rows()))
+    assert prepare_porto(points).truth.steps == 4_321
+
+
+def walk(root, person, start, hours, lat=39.95):
+    """A record every hour."""
+    write_plt(root, person, [(start + timedelta(hours=i), lat, 116.35) for i in range(hours)])
+
+
+def test_geolife_by_hand(tmp_path):
+    """Two people who are seen for nine and eight days; the clock is kept or lost."""
+    first = datetime(2008, 10, 6, 1, 30)  # 09:30 in Beijing
+    for day in range(9):
+        walk(tmp_path, "000", first + timedelta(days=day), 10)
+    for day in range(8):
+        walk(tmp_path, "001", datetime(2009, 4, 6, 3, 10) + timedelta(days=day), 10, lat=40.05)
+    walk(tmp_path, "002", first, 10)  # a single trajectory
+    walk(tmp_path, "003", first, 10)  # less than seven days
+    walk(tmp_path, "003", first + timedelta(days=1), 10)
+    for day in range(9):
+        walk(tmp_path, "004", first + timedelta(days=day), 10, lat=41.95)  # outside
+    points = read_geolife(tmp_path)
+    found = prepare_geolife(points, step="1h")
+    assert found.truth.people_ids == ("000", "001")
+    # The second ends first: seven days and nine hours after its first record.
+    assert found.truth.steps == 7 * 24 + 9 + 1
+    assert found.truth.calendar.start == datetime(2000, 1, 1)
+    assert np.flatnonzero(found.observed[0])[:11].tolist() == [*range(10), 24]
+    kept = prepare_geolife(points, step="1h", align="day")
+    assert np.flatnonzero(kept.observed[0])[0] == 9  # 09:30
+    assert np.flatnonzero(kept.observed[1])[0] == 11  # 11:10
+    assert kept.truth.steps == 7 * 24 + 11 + 9 + 1
+    alone = prepare_geolife(points, step="1h", area=Area(41.95, 116.35, 0.2))
+    assert alone.truth.people_ids == ("004",)
+    with pytest.raises(InvalidData, match=r"Nobody is left.*--min-days"):
+        prepare_geolife(points, step="1h", min_days=12)
+
+
+def test_geolife_window_and_settings(tmp_path):
+    points = read_geolife(write_geolife(tmp_path))
+    everyone = prepare_geolife(points, step="10min", min_days=3)
+    early = prepare_geolife(points, step="10min", min_days=3, start=datetime(2008, 1, 1), days=365)
+    assert early.truth.people < everyone.truth.people
+    for wrong in ({"merging": "x"}, {"align": "week"}, {"box_over": "x"}, {"months": 0}, {"merge_km": -1.0}):
+        with pytest.raises(InvalidSetting, match=next(iter(wrong))):
+            prepare_geolife(points, **wrong)
+    with pytest.raises(InvalidSetting, match="radius"):
+        Area(1.0, 2.0, -1.0)
+    with pytest.raises(InvalidSetting, match="engine"):
+        prepare_geolife(points, engine="abacus")
+
+
+def test_the_box_looks_at_whole_or_cut_trajectories(tmp_path):
+    first = datetime(2008, 10, 6)
+    for day in range(12):
+        walk(tmp_path, "000", first + timedelta(days=day), 10, lat=39.95 if day < 8 else 39.95 + (day - 7) * 0.02)
+    for day in range(8):
+        walk(tmp_path, "001", first + timedelta(days=day), 10)
+    points = read_geolife(tmp_path)
+    whole, cut = (
+        prepare_geolife(points, step="1h", box_over=over, places=Grid(box=(0, 100))) for over in ("whole", "cut")
+    )
+    assert whole.truth.steps == cut.truth.steps
+    assert len(whole.truth.locations) == 9  # 0.08 degrees are 8.9 km
+    assert len(cut.truth.locations) == 1
+
+
+def test_cabs(tmp_path):
+    points = read_cabspotting(write_cabs(tmp_path))
+    found = prepare_points(points, start=datetime(2008, 5, 18), days=2, min_coverage=0.2)
+    assert found.truth.steps == 288
+    assert "cab0" not in found.truth.people_ids
+    assert found.truth.people == 3

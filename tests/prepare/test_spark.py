@@ -1,0 +1,116 @@
+"""Spark gives the same dataset as Polars, row for row, on a sample of each source."""
+
+import os
+import shutil
+import sys
+from datetime import UTC, datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.sources.raw import some_points, some_porto_rows, write_cabs, write_geolife, write_porto
+
+from rekindle.errors import InvalidFile
+from rekindle.model import Locations
+from rekindle.prepare import Grid, Towers, prepare_geolife, prepare_points, prepare_porto
+from rekindle.sources import points_from_frame, read_cabspotting, read_geolife, read_points, read_porto
+from rekindle.sources.points import collect
+
+pyspark = pytest.importorskip("pyspark", reason="needs the extra spark: pip install 'rekindle[spark]'")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("needs Java 17 for Spark", allow_module_level=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session():
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.session.timeZone": "America/New_York",  # must not matter
+    }
+    builder = SparkSession.builder.master("local[2]").appName("rekindle tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+def assert_same(ours, spark):
+    assert spark.truth == ours.truth
+    assert spark.truth.counts() == ours.truth.counts()
+    assert np.array_equal(spark.observed, ours.observed)
+    assert spark.info == ours.info
+    if ours.positions is not None:
+        assert np.array_equal(spark.positions, ours.positions)
+
+
+@pytest.mark.parametrize("merging", ["published", "consistent"])
+def test_geolife(tmp_path, merging):
+    points = read_geolife(write_geolife(tmp_path, people=3))
+    settings = {"step": "10min", "months": 1, "min_days": 3.0, "merging": merging, "align": "day"}
+    ours = prepare_geolife(points, **settings)
+    assert ours.truth.people >= 2
+    assert_same(ours, prepare_geolife(points, engine="spark", **settings))
+
+
+def test_porto(tmp_path):
+    points = read_porto(write_porto(tmp_path / "train.csv", some_porto_rows()))
+    ours = prepare_porto(points, days=2)
+    assert 1 < ours.truth.people < 6
+    assert_same(ours, prepare_porto(points, days=2, engine="spark"))
+
+
+def test_cabspotting(tmp_path):
+    points = read_cabspotting(write_cabs(tmp_path))
+    settings = {"start": datetime(2008, 5, 18), "days": 2, "min_coverage": 0.2, "places": Grid(cell_km=2)}
+    assert_same(prepare_points(points, **settings), prepare_points(points, engine="spark", **settings))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_points(tmp_path, kind):
+    table = some_points()
+    if kind == "csv":
+        zoned = table.with_columns(pl.col("datetime").dt.strftime("%Y-%m-%dT%H:%M:%S+02:00"))
+        zoned.write_csv(tmp_path / "points.csv")
+        settings = {"timezone": "Europe/Paris"}
+    else:
+        table.with_columns(pl.col("datetime").dt.replace_time_zone("UTC")).write_parquet(tmp_path / "points.parquet")
+        settings = {"timezone": "Asia/Shanghai"}
+    ours = read_points(tmp_path, **settings)
+    spark = read_points(tmp_path, engine="spark", **settings)
+    assert_same(prepare_points(ours), prepare_points(spark, engine="spark"))
+
+
+def test_a_spark_frame_and_call_records(session):
+    towers = Locations.from_lat_lng(np.array([[1.0, 2.0], [1.5, 2.0]]), ["A", "B"])
+    table = some_points().select(
+        "uid", "datetime", cell=pl.when(pl.col("lat") > 48.85).then(pl.lit("A")).otherwise(pl.lit("B"))
+    )
+    frame = session.createDataFrame(table.to_arrow())
+    settings = {"location": "cell", "towers": towers}
+    ours, spark = points_from_frame(table, **settings), points_from_frame(frame, **settings)
+    assert spark.frame.implementation.is_spark_like()
+    # Spark's own timestamps are instants; Polars' carry no zone.
+    moment = collect(ours.frame)["time"].min()
+    assert moment == int(table["datetime"].min().replace(tzinfo=UTC).timestamp())
+    assert collect(spark.frame)["time"].min() == moment
+    assert_cells = prepare_points(ours, places=Towers(towers)).truth
+    assert prepare_points(spark, engine="spark", places=Towers(towers)).truth == assert_cells
+
+
+def test_a_bad_row_is_named_with_its_line(tmp_path):
+    (tmp_path / "a.csv").write_text("uid,datetime,lat,lng\na,2020-01-01T09:30,1,2\na,2020-01-01T10:30,north,2\n")
+    with pytest.raises(InvalidFile, match=r"a.csv: line 3: coordinates missing"):
+        read_points(tmp_path, engine="spark")
+    found = read_points(tmp_path, engine="spark", skip_bad=True)
+    assert found.info["skipped"] == {"coordinates missing or not a number": 1}
+    assert collect(found.frame).height == 1
