@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.small import random_truth
 
 import rekindle as rk
 from rekindle.io import RecoveryFolder
-from tests.small import random_truth
 
 PEOPLE = random_truth(np.random.default_rng(1), people=5, places=3, steps=30, step="2h", start="2024-03-01 03:20")
 DAYS = [PEOPLE.part(day) for day in PEOPLE.calendar.days()]

@@ -133,24 +133,28 @@ def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
 
 def names(column: pl.Series, path: str | Path) -> pl.Series:
     """Turn a column of names into text, without missing ones."""
+    _refuse_no_names(column, path)
+    return column.cast(pl.String)
+
+
+def _refuse_no_names(column: pl.Series, path: str | Path) -> None:
     if column.null_count():
         raise bad_cell(path, column, int(column.is_null().arg_max() or 0), "a name")
     if column.dtype.is_nested():
         raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not names.")
-    return column if column.dtype in (pl.String, pl.Enum, pl.Categorical) else column.cast(pl.String)
 
 
 def positions(
     column: pl.Series, path: str | Path, ids: tuple[str, ...] | None = None
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Find each row's name among `ids`; without these, among the names of the column in the order they come."""
-    column = names(column, path)
+    _refuse_no_names(column, path)
     distinct = column.unique(maintain_order=True)
     found = tuple(distinct.cast(pl.String))
-    if column.dtype == pl.String:
-        column, distinct = column.cast(pl.Enum(found)), distinct.cast(pl.Enum(found))
-    lookup = {name: position for position, name in enumerate(ids or found)}
     # Enum and Categorical columns hold codes, so that each row costs an index and not a look at its text.
+    if column.dtype not in (pl.Enum, pl.Categorical):
+        column, distinct = (part.cast(pl.String).cast(pl.Enum(found)) for part in (column, distinct))
+    lookup = {name: position for position, name in enumerate(ids or found)}
     codes = distinct.to_physical().to_numpy()
     by_code = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
     by_code[codes] = [lookup.get(name, -1) for name in found]
@@ -275,7 +279,7 @@ def read_counts(
     long = {"location", "count"} <= set(table.columns)
     when = times(table["datetime"], path)
     if long:
-        place_names = names(table["location"], path).unique(maintain_order=True).cast(pl.String).to_list()
+        place_names = names(table["location"], path).unique(maintain_order=True).to_list()
     else:
         place_names = [name for name in table.columns if name != "datetime"]
         if not place_names:
