@@ -32,6 +32,8 @@ __all__ = ["nearest_counts", "repair"]
 Floats = NDArray[np.float64]
 
 WALKS = 16
+STEEPEST = 0.5
+"""How much rarer, as a logarithm, a count may be than the one below it; chosen on synthetic cities."""
 NOTHING = 1e9
 """Variance of an observation that says nothing."""
 NOISES = {"Laplace", "Geometric"}
@@ -112,7 +114,10 @@ def _observe(values: Floats, people: int | None, history: tuple[str, ...]) -> _O
     expected = _expected(values, low, high) if base > 1 else values
     sums = np.nansum(expected, axis=1)
     if people is None:
-        people = max(int(np.rint(np.clip(sums.mean() + _hidden_people(expected, smallest), least, most))), 1)
+        # Where zeros are published, every withheld number hides somebody.
+        hiding = float((~known).sum(axis=1).mean()) if (low[~known] > 0).any() else None
+        hidden = _hidden_people(expected, smallest, hiding)
+        people = max(int(np.rint(np.clip(sums.mean() + hidden, least, most))), 1)
     # The people who are not in the published numbers are shared by the numbers that may hide them.
     hides = ~known | ((values == 0) & (base > 1))
     part = max(people - float(sums.mean()), 0.0) / max(hides.sum(axis=1).mean(), 1.0)
@@ -140,8 +145,18 @@ def _expected(values: Floats, low: Floats, high: Floats) -> Floats:
     return result
 
 
-def _hidden_people(values: Floats, smallest: float) -> float:
-    """Guess how many people of a step are in no published number: frequencies go on below as Fisher's log series."""
+def _hidden_people(values: Floats, smallest: float, withheld: float | None) -> float:
+    """Guess how many people of a step are in no published number: frequencies go on below as Fisher's log series.
+
+    Parameters
+    ----------
+    values
+        (steps, locations) float64, the published numbers.
+    smallest
+        The smallest count that is published.
+    withheld
+        How many numbers of a step hide somebody, where that is known.
+    """
     published = values[values > 0]
     if smallest <= 1 or not len(published):
         return 0.0
@@ -151,12 +166,16 @@ def _hidden_people(values: Floats, smallest: float) -> float:
         weight = np.exp(log_ratio * (numbers - smallest)) / numbers
         return float((numbers * weight).sum() / weight.sum() - published.mean())
 
-    low, high = -30.0, -1e-9
-    if too_large(low) >= 0 or too_large(high) <= 0:
-        return 0.0
-    log_ratio = brentq(too_large, low, high)
-    scale = len(published) / len(values) / (np.exp(log_ratio * (numbers - smallest)) / numbers).sum()
-    return float(scale * np.exp(log_ratio * (np.arange(1.0, smallest) - smallest)).sum())
+    # A few numbers just above the threshold would make it too steep.
+    steep, flat = -STEEPEST, -1e-9
+    log_ratio = steep if too_large(steep) >= 0 else flat if too_large(flat) <= 0 else brentq(too_large, steep, flat)
+    below = np.arange(1.0, smallest)
+    frequency = np.exp(log_ratio * (below - smallest)) / below
+    if withheld is None:
+        scale = len(published) / len(values) / (np.exp(log_ratio * (numbers - smallest)) / numbers).sum()
+    else:
+        scale = withheld / frequency.sum()
+    return float(scale * (below * frequency).sum())
 
 
 def _observe_noise(values: Floats, people: int | None) -> _Observations:
