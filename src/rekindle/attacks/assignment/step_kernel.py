@@ -57,6 +57,7 @@ def compiled(function: F) -> F:
 
 
 # Numba counts references to every array it hands to a function, at some nanoseconds each: what runs often gets few.
+# It also compiles a function once more for an argument that began as a literal: hence int(np.int64(0)) here and there.
 
 
 @compiled
@@ -291,7 +292,7 @@ def solve(
     pivots = 0
     clean = 0
     violation = 0.0
-    i = 0
+    i = int(np.int64(0))
     while True:
         if renew:
             # Depths and prices afresh from the tree: no sum of rounding errors survives.
@@ -412,7 +413,7 @@ def solve(
 
         # Cut the subtree under the leaving arc and hang it by its inner end on the outer end of the new arc.
         cost = table[enter, j] if table.shape[0] > 0 else pair_cost(enter, j, geometry)
-        above = parent[leave]
+        above = int(parent[leave])
         a = inner
         while True:
             if linked[a]:
@@ -783,7 +784,7 @@ def run_steps(
 
         # Cancel: whoever aims at one place only takes the room there. By the triangle inequality no other use of that
         # room is better, whatever the others aim at.
-        places = 0
+        places = int(np.int64(0))
         for place in range(locations):
             rest = size_of[place] - wanted[place]
             rank_of[place] = -1
@@ -805,7 +806,7 @@ def run_steps(
         # What is left, in the order of the first members.
         for k in range(others):
             rank_of[locations + k] = -2
-        groups = 0
+        groups = int(np.int64(0))
         for person in range(people):
             number = group_of[person]
             if rank_of[number] != -2:
@@ -840,7 +841,7 @@ def run_steps(
             table = no_table
             if groups * places <= table_cells:
                 table = table_space[: groups * places].reshape((groups, places))
-                distances(0, groups, places, geometry, table)
+                distances(int(np.int64(0)), groups, places, geometry, table)
             gaps[step] = solve(
                 groups,
                 places,
