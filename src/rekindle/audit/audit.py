@@ -134,11 +134,22 @@ class PersonRisk:
 
 @dataclass(frozen=True)
 class Agreement:
-    """In which share of the points two recoveries of the release as given agree, after their people were matched."""
+    """In which share of the points recoveries of the release as given agree, after their people were matched.
+
+    Attributes
+    ----------
+    one, other
+        The attacks; the same one twice, where its row orders are compared.
+    share
+        The mean over the pairs of recoveries.
+    pairs
+        How many pairs were compared.
+    """
 
     one: str
     other: str
     share: float
+    pairs: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,10 +451,10 @@ class _Plan:
             for one, other in pairs
         ]
         compared = run(comparing, store=store, workers=workers, finished=finished)
-        agreements = [
-            Agreement(_row_order(one), _row_order(other), result.numbers["agreement"])
-            for (one, other), result in zip(pairs, compared, strict=True)
-        ]
+        shares: dict[tuple[str, str], list[float]] = {}
+        for (one, other), result in zip(pairs, compared, strict=True):
+            shares.setdefault((one[0], other[0]), []).append(result.numbers["agreement"])
+        agreements = [Agreement(*names, float(np.mean(found)), len(found)) for names, found in shares.items()]
         return _Findings(self, published, results, agreements)
 
     def _pairs(self) -> list[tuple[tuple[str, int], tuple[str, int]]]:
@@ -452,10 +463,6 @@ class _Plan:
         orders = [((name, 0), (name, seed)) for name in names for seed in range(1, self.seeds)]
         others = [((one, 0), (other, 0)) for at, one in enumerate(names) for other in names[at + 1 :]]
         return orders + others
-
-
-def _row_order(recovery: tuple[str, int]) -> str:
-    return f"{recovery[0]}, row order {recovery[1] + 1}"
 
 
 def _identity(part: Defence | Attempt | None, seed: int) -> Any:

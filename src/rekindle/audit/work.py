@@ -74,7 +74,7 @@ class Store:
         if self.folder is None:
             return None
         try:
-            with np.load(self.folder / f"{task.key}.npz", allow_pickle=False) as file:
+            with open(self.folder / f"{task.key}.npz", "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             return Result(json.loads(arrays.pop("numbers").tobytes()), arrays)
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):

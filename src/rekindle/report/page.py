@@ -403,13 +403,19 @@ class _Page:
 
     def agreement(self) -> str:
         rows = [
-            (f"{one.one} and {one.other}", one.share, self.css(one.other.rsplit(", row order", 1)[0]))
+            (
+                f"{one.one}, row orders among each other" if one.one == one.other else f"{one.one} and {one.other}",
+                one.share,
+                self.css(one.other),
+            )
             for one in self.audit.agreements
+            if one.one == one.other or one.one != "chance"
         ]
         chart = charts.bars("Share of points in which two recoveries agree", rows)
         return (
             "<p>In which share of the points two recoveries put a person into the same place, after their people were "
-            "matched with each other. Two random guesses show what agreement means nothing.</p>"
+            "matched with each other. How far two random guesses (chance) agree shows where agreement begins to mean "
+            "something.</p>"
             f"{chart}{self._uniqueness()}"
         )
 

@@ -79,19 +79,17 @@ def _summary_without_truth(audit: Audit) -> list[str]:
         f"{round(best.people)} paths were rebuilt with the {best.attack} attack. Of these, "
         f"{percent(best.uniqueness[1])} are the only ones with their two most frequent places."
     ]
-    orders = [
-        one.share
-        for one in audit.agreements
-        if one.one.startswith(f"{best.attack}, ") and one.other.startswith(f"{best.attack}, ")
-    ]
-    guess = [
-        one.share for one in audit.agreements if one.one.startswith("chance, ") and one.other.startswith("chance, ")
-    ]
-    if orders and guess:
+    alike = {one.one: one.share for one in audit.agreements if one.one == one.other}
+    if best.attack in alike:
         found.append(
-            f"Repeated with another order of rows, the attack agrees with itself in {percent(sum(orders) / len(orders))} of "
-            f"the points; two random guesses agree in {percent(sum(guess) / len(guess))}."
+            f"Repeated with another order of rows, the attack agrees with itself in {percent(alike[best.attack])} of the "
+            f"points; two random guesses agree in {percent(alike['chance'])}."
         )
+    others = [one for one in audit.agreements if best.attack in (one.one, one.other) and one.one != one.other]
+    for one in others:
+        other = one.one if one.other == best.attack else one.other
+        if other not in ("chance", "naive"):
+            found.append(f"It agrees with the {other} attack in {percent(one.share)} of the points.")
     return found
 
 
