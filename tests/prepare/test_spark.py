@@ -90,21 +90,26 @@ def test_points(tmp_path, kind):
     assert_same(prepare_points(ours), prepare_points(spark, engine="spark"))
 
 
-def test_a_spark_frame_and_call_records(session):
+def test_a_spark_frame_of_call_records(session):
     towers = Locations.from_lat_lng(np.array([[1.0, 2.0], [1.5, 2.0]]), ["A", "B"])
     table = some_points().select(
-        "uid", "datetime", cell=pl.when(pl.col("lat") > 48.85).then(pl.lit("A")).otherwise(pl.lit("B"))
+        "uid",
+        pl.col("datetime").dt.replace_time_zone("UTC"),
+        cell=pl.when(pl.col("lat") > 48.85).then(pl.lit("A")).otherwise(pl.lit("B")),
     )
     frame = session.createDataFrame(table.to_arrow())
-    settings = {"location": "cell", "towers": towers}
+    settings = {"location": "cell", "towers": towers, "timezone": "Asia/Shanghai"}
     ours, spark = points_from_frame(table, **settings), points_from_frame(frame, **settings)
     assert spark.frame.implementation.is_spark_like()
-    # Spark's own timestamps are instants; Polars' carry no zone.
-    moment = collect(ours.frame)["time"].min()
-    assert moment == int(table["datetime"].min().replace(tzinfo=UTC).timestamp())
-    assert collect(spark.frame)["time"].min() == moment
-    assert_cells = prepare_points(ours, places=Towers(towers)).truth
-    assert prepare_points(spark, engine="spark", places=Towers(towers)).truth == assert_cells
+    places = Towers(towers)
+    assert_same(prepare_points(ours, places=places), prepare_points(spark, engine="spark", places=places))
+
+
+def test_times_without_a_zone_are_local_on_spark_too(session):
+    frame = session.sql("select 'a' person, timestamp_ntz'2020-03-02 12:00:00' time, 1.0D lat, 2.0D lng")
+    points = points_from_frame(frame)
+    assert points.timezone is None
+    assert collect(points.frame)["time"].to_list() == [int(datetime(2020, 3, 2, 12, tzinfo=UTC).timestamp())]
 
 
 def test_a_bad_row_is_named_with_its_line(tmp_path):
