@@ -186,7 +186,7 @@ def _cluster(address: str) -> Iterator[Workers]:
             f"The cluster at {address} cannot be reached ({type(error).__name__}: {error}). Is its scheduler running, and "
             "is the address that of the scheduler, such as tcp://10.0.0.1:8786?"
         ) from None
-    with client:
+    with client, client.as_current():
         try:
             client.wait_for_workers(1, timeout=_REACH_SECONDS)
         except TimeoutError:

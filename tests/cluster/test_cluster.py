@@ -1,0 +1,123 @@
+"""An audit on a Dask cluster: a real scheduler and two worker processes, of which one dies."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import rekindle as rk
+from rekindle.audit import audit
+from rekindle.audit import work as audit_work
+from rekindle.defences import Round
+
+pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the parts that Dask is made of
+
+
+def start(*arguments, **settings):
+    return subprocess.Popen(
+        [sys.executable, "-m", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **settings
+    )
+
+
+def drain(process):
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+
+
+def kill(process):
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+class Cluster:
+    """A scheduler and worker processes without nannies, so that a dead worker stays dead."""
+
+    def __init__(self, folder, workers):
+        scheduler = start(
+            "distributed.cli.dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", cwd=folder
+        )
+        self.processes = [scheduler]
+        for line in scheduler.stderr:
+            found = re.search(r"Scheduler at:\s+(tcp://\S+)", line)
+            if found:
+                self.address = found[1]
+                break
+        else:
+            pytest.fail("the scheduler did not start")
+        drain(scheduler)
+        for _ in range(workers):
+            worker = start(
+                "distributed.cli.dask_worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard",
+                "--local-directory", str(folder), cwd=folder, env=os.environ | {"NUMBA_NUM_THREADS": "1"},
+            )  # fmt: skip
+            drain(worker)
+            self.processes.append(worker)
+
+    def close(self):
+        for process in reversed(self.processes):
+            kill(process)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    found = Cluster(tmp_path, 2)
+    from distributed import Client
+
+    with Client(found.address, set_as_default=False, timeout=60) as client:
+        client.wait_for_workers(2, timeout=60)
+    yield found
+    found.close()
+
+
+def city():
+    return rk.SyntheticCity(people=40, days=3, step="30min").trajectories()
+
+
+def numbers(**settings):
+    found = audit(city(), attacks=[rk.Baseline(), rk.Enhanced()], defences=[Round(to=2)], seeds=2, **settings)
+    return json.dumps(found.to_json(), sort_keys=True)
+
+
+def test_same_numbers_though_a_worker_dies(cluster, tmp_path):
+    calls = []
+
+    def progress(done, total):
+        calls.append((done, total))
+        if done == 8:
+            os.kill(cluster.processes[-1].pid, signal.SIGKILL)
+
+    found = numbers(cluster=cluster.address, cache=tmp_path / "cells", progress=progress)
+    assert cluster.processes[-1].wait(timeout=10) == -signal.SIGKILL
+    total = calls[0][1]
+    # Nothing is lost and nothing counts twice.
+    assert calls == [(done, total) for done in range(total + 1)]
+    assert found == numbers(workers=1)
+
+
+def test_a_cluster_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(audit_work, "_REACH_SECONDS", 1)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for address in (f"tcp://127.0.0.1:{port}", "nonsense://x"):
+        with pytest.raises(rk.InvalidSetting, match="cannot be reached"):
+            numbers(cluster=address)
+
+
+def test_a_cluster_without_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(audit_work, "_REACH_SECONDS", 3)
+    found = Cluster(tmp_path, 0)
+    try:
+        time.sleep(0.2)
+        with pytest.raises(rk.InvalidSetting, match="has no workers"):
+            numbers(cluster=found.address)
+    finally:
+        found.close()
