@@ -138,14 +138,7 @@ def cheapest(
 
 
 @compiled
-def shortlist(
-    places: int,
-    prices: Floats,
-    row: Floats,
-    best: Floats,
-    choice: Indices,
-    choice_cost: Floats,
-) -> None:
+def shortlist(places: int, prices: Floats, row: Floats, best: Floats, choice: Indices, choice_cost: Floats) -> None:
     """Note the places with the least values in `row`, and their costs."""
     most = len(choice)
     size = 0
@@ -765,18 +758,7 @@ def run_steps(
                     others += 1
                     break
                 k = slot_group[slot]
-                if same_targets(
-                    source,
-                    qx,
-                    qy,
-                    point_at[k],
-                    point_x[k],
-                    point_y[k],
-                    indptr,
-                    indices,
-                    x,
-                    y,
-                ):
+                if same_targets(source, qx, qy, point_at[k], point_x[k], point_y[k], indptr, indices, x, y):
                     group_of[person] = locations + k
                     size_of[locations + k] += 1
                     break
