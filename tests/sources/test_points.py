@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sources.raw import some_points
 
-from rekindle.errors import InvalidFile, InvalidSetting
+from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 from rekindle.model import Locations
 from rekindle.sources import points_from_frame, read_points
 from rekindle.sources.points import collect, month_of
@@ -213,6 +213,11 @@ def test_call_records(tmp_path):
         read_points(file, location="cell", towers=towers)
     found = read_points(file, location="cell", towers=towers, skip_bad=True)
     assert collect(found.frame)["location"].to_list() == ["A"]
+
+
+def test_what_is_no_frame():
+    with pytest.raises(InvalidData, match="data frame"):
+        points_from_frame([1, 2, 3])
 
 
 def test_the_frame_that_is_handed_in_stays_as_it_is():

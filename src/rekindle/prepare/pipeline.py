@@ -137,11 +137,12 @@ def prepare_points(
     steps = -((begin - end) // seconds)
     if begin % _DAY_SECONDS % seconds:
         raise InvalidSetting(f"The start {_clock(begin)} is not a step of {format_step(step)} counted from midnight.")
+    calendar = Calendar(_clock(begin), step, steps)
     records = _sample(frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
     settings = {"recipe": "points", "step": format_step(step)}
     return _assemble(
         collect(records),
-        Calendar(_clock(begin), step, steps),
+        calendar,
         points,
         fill=fill,
         places=places or Grid(),

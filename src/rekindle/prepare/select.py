@@ -28,7 +28,7 @@ Frame = nw.LazyFrame[Any]
 def settle(frame: Frame) -> Frame:
     """Let Spark compute a frame once that several later steps read; Polars finds such parts by itself."""
     if frame.implementation.is_spark_like():
-        return nw.from_native(frame.to_native().localCheckpoint(eager=False))
+        frame = nw.from_native(frame.to_native().localCheckpoint(eager=False))
     return frame
 
 

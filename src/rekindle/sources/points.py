@@ -204,7 +204,10 @@ def points_from_frame(
     skip_bad
         Go on without bad rows, and count them.
     """
-    table = nw.from_native(frame)
+    try:
+        table = nw.from_native(frame)
+    except TypeError:
+        raise InvalidData(f"Points must be a data frame that narwhals accepts; this is a {type(frame)}.") from None
     names = column_names(
         table.collect_schema().names(), "(table)", person=person, time=time, lat=lat, lng=lng, location=location
     )
@@ -228,7 +231,8 @@ def _on_an_engine(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> nw.LazyFrame[
         return nw.from_native(table.to_polars().lazy())
     if table.implementation.is_polars() or table.implementation.is_spark_like():
         return table
-    return nw.from_native(table.collect("polars").to_native().lazy())
+    lazy: nw.LazyFrame[Any] = nw.from_native(table.collect("polars").to_native().lazy())
+    return lazy
 
 
 def read_points(
