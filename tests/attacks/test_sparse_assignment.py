@@ -109,13 +109,13 @@ def test_stopping_completes_with_the_gap_so_far() -> None:
     assert found.gap > 0
 
 
-def test_progress_is_told_as_a_part() -> None:
-    parts: list[float] = []
+def test_progress_counts_units() -> None:
+    told: list[tuple[int, int | None]] = []
     costs = np.random.default_rng(5).random((50, 50))
     ones = np.ones(50, np.int64)
-    assign_sparse(Matrix(costs, 2), ones, ones, gap=1e-3, scale=1.0, progress=parts.append)
-    assert parts
-    assert all(0 <= part <= 1 for part in parts)
+    assign_sparse(Matrix(costs, 2), ones, ones, gap=1e-3, scale=1.0, progress=lambda *at: told.append(at))
+    assert told
+    assert all(0 <= done <= 50 and total == 50 for done, total in told)
 
 
 def test_same_input_gives_the_same_assignment() -> None:
@@ -123,6 +123,19 @@ def test_same_input_gives_the_same_assignment() -> None:
     ones = np.ones(60, np.int64)
     first, second = (assign_sparse(Matrix(costs, 4), ones, ones, gap=1e-3, scale=1.0) for _ in range(2))
     np.testing.assert_array_equal(first.columns, second.columns)
+
+
+@settings(deadline=None, max_examples=50)
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_any_guess_of_the_prices_will_do(
+    problem: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]], seed: int
+) -> None:
+    costs, supply, capacity = problem
+    guess = np.random.default_rng(seed).random(len(capacity))
+    found = assign_sparse(Matrix(costs, 2), supply, capacity, gap=0.0, scale=1.0, finest=1e-4, prices=guess)
+    check(found, costs, supply, capacity)
+    assert found.cost == pytest.approx(optimum(costs, supply, capacity))
+    assert found.bound == pytest.approx(found.worth @ supply - found.prices @ capacity)
 
 
 def test_cost_of_zero_has_no_gap() -> None:

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.evaluation import mapping_kernel
 from rekindle.evaluation.mapping import Mapping, map_people
+from rekindle.evaluation.mapping_kernel import Errors
 from rekindle.model import Calendar, Locations, Trajectories
 
 
@@ -78,6 +80,32 @@ def test_hundreds_of_people_with_and_without_a_matrix() -> None:
     check(sparse, recovered, truth)
     again = map_people(recovered, truth, dense_up_to=0, gap=1e-4)
     np.testing.assert_array_equal(sparse.matched, again.matched)
+
+
+@settings(deadline=None, max_examples=20)
+@given(pairs(equal=False))
+def test_the_kernels_give_the_plain_errors(pair: tuple[Trajectories, Trajectories]) -> None:
+    errors = Errors(*pair)
+    np.testing.assert_allclose(errors.of_rows(slice(None)), plain_errors(*pair), atol=1e-9)
+    assert errors.typical() > 0
+
+
+def test_a_sample_guesses_the_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapping_kernel, "SAMPLE", 20)
+    rng = np.random.default_rng(3)
+    xy = rng.random((30, 2)) * 30
+    recovered, truth = (trajectories(rng.integers(0, 30, (100, 10)), xy) for _ in range(2))
+    found = map_people(recovered, truth, dense_up_to=0, gap=1e-3)
+    check(found, recovered, truth)
+    assert found.gap <= 1.1e-3
+
+
+def test_similar_people_come_together() -> None:
+    points = np.random.default_rng(0).random((3, 1000)).astype(np.float32)
+    order = mapping_kernel._similar_together(points)
+    np.testing.assert_array_equal(np.sort(order), np.arange(1000))
+    leaf = points[:, order[: mapping_kernel.LEAF]]
+    assert np.prod(leaf.max(axis=1) - leaf.min(axis=1)) < 0.25
 
 
 @pytest.mark.parametrize("dense_up_to", [0, 100])

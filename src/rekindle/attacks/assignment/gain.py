@@ -25,9 +25,9 @@ def link_by_gain(
     today: NDArray[np.integer],
     locations: int,
     *,
-    dense_up_to: int = 5000,
+    dense_up_to: int = 3000,
     gap: float = 1e-3,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Link:
     """Link each person's past to a row of today, such that the total information gain is least.
@@ -48,7 +48,7 @@ def link_by_gain(
     gap
         For more people than that: a gap that is small enough.
     progress
-        Called with the part of today's people that is linked so far.
+        Called with the number of people linked so far and of all.
     stop
         Asked from time to time; once it says True, the link is completed at once, with the gap it has by then.
     """

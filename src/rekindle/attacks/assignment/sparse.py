@@ -22,7 +22,7 @@ from scipy.optimize import linear_sum_assignment
 __all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "compiled", "compiled_sum", "in_threads"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-Progress = Callable[[float], None]
+Progress = Callable[[int, int | None], None]
 
 
 def compiled(function: Kernel) -> Kernel:
@@ -91,11 +91,17 @@ class SparseAssignment:
         The sum of all costs.
     bound
         No assignment costs less.
+    prices
+        (columns,) float64, what the last place in each column cost, beside the cost itself.
+    worth
+        (rows,) float64, least cost plus price of each row. The bound is worth x supply - prices x capacity.
     """
 
     columns: NDArray[np.int64]
     cost: float
     bound: float
+    prices: NDArray[np.float64]
+    worth: NDArray[np.float64]
 
     @property
     def gap(self) -> float:
@@ -117,6 +123,7 @@ def assign_sparse(
     scale: float,
     finest: float = 1e-7,
     leave: int = 1000,
+    prices: NDArray[np.float64] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> SparseAssignment:
@@ -138,19 +145,21 @@ def assign_sparse(
         The step of the last and finest auction, as a part of `scale`; it stops there even if the gap is larger.
     leave
         Up to this many units are assigned among themselves at the end rather than by auction.
+    prices
+        (columns,) float64, a guess of the prices to begin with; 0 for all by default.
     progress
-        Called with the part of the units that is assigned in the present phase.
+        Called with the number of units that are placed and of all; it falls again when a finer auction begins.
     stop
         Asked between rounds; once it says True, the assignment is completed at once, with the gap it has by then.
     """
-    auction = _Auction(costs, supply, capacity)
+    auction = _Auction(costs, supply, capacity, np.zeros(len(capacity)) if prices is None else prices)
     step = scale / 20
     allowed = min(leave, auction.units // 1000)
     stopped = False
     while True:
         for left in auction.rounds(step):
             if progress is not None:
-                progress(1 - left / auction.units)
+                progress(auction.units - left, auction.units)
             stopped = stop is not None and stop()
             if stopped or left <= allowed:
                 break
@@ -165,13 +174,15 @@ def assign_sparse(
 class _Auction:
     """Prices, owners and lists of an auction under way."""
 
-    def __init__(self, costs: Costs, supply: NDArray[np.int64], capacity: NDArray[np.int64]) -> None:
+    def __init__(
+        self, costs: Costs, supply: NDArray[np.int64], capacity: NDArray[np.int64], prices: NDArray[np.float64]
+    ) -> None:
         self.costs = costs
         self.row = np.repeat(np.arange(len(supply)), supply)
         self.begin = np.concatenate([[0], np.cumsum(capacity)])
         self.units = len(self.row)
         self.supply, self.capacity = supply, capacity
-        self.price = np.zeros(self.units)  # of each place in a column, a heap within the column
+        self.price = np.repeat(prices, capacity)  # of each place in a column, a heap within the column
         self.owner = np.full(self.units, -1, np.int64)
         self.free = np.arange(self.units)
         listed = costs.scan(np.arange(len(supply)), self.prices(), 0.0)
@@ -238,8 +249,8 @@ class _Auction:
         for begin in range(0, self.units, 4096):
             part = slice(begin, begin + 4096)
             cost += float(self._cost_of(self.row[part], result[part]).sum())
-        bound = float(self._best() @ self.supply - self.prices() @ self.capacity)
-        return SparseAssignment(result, cost, bound)
+        worth, prices = self._best(), self.prices()
+        return SparseAssignment(result, cost, float(worth @ self.supply - prices @ self.capacity), prices, worth)
 
     def _cost_of(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         found = self.columns[rows] == columns[:, None]
