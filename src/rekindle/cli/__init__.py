@@ -11,6 +11,7 @@ from rich.markup import escape
 from rekindle import __version__
 from rekindle.cli import prepare
 from rekindle.cli.attack import attack
+from rekindle.cli.audit import audit
 from rekindle.cli.defend import defend
 from rekindle.cli.demo import demo
 from rekindle.cli.evaluate import evaluate_command
@@ -52,6 +53,7 @@ app.add_typer(prepare.app, name="prepare")
 app.command()(attack)
 app.command("evaluate")(evaluate_command)
 app.command()(defend)
+app.command()(audit)
 
 
 def main(arguments: list[str] | None = None) -> None:

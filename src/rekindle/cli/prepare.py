@@ -71,7 +71,7 @@ TowersFile = Annotated[
 ]
 H3 = Annotated[
     int | None,
-    typer.Option("--h3", min=0, max=15, help="Use H3 cells of this resolution instead (needs rekindle[h3])."),
+    typer.Option("--h3", min=0, max=15, help="Use H3 cells of this resolution instead (needs the extra h3)."),
 ]
 MinCoverage = Annotated[
     float,
@@ -87,7 +87,7 @@ Timezone = Annotated[
     ),
 ]
 EngineName = Annotated[
-    str, typer.Option("--engine", help="polars (this machine, streaming), or spark (needs rekindle[spark]).")
+    str, typer.Option("--engine", help="polars (this machine, streaming), or spark (needs the extra spark).")
 ]
 SkipBad = Annotated[
     bool,
