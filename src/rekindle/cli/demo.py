@@ -14,7 +14,6 @@ from rekindle.cli.shared import console, label, make_attack, short, showing_prog
 from rekindle.evaluation import METRICS, Evaluation, Spread, evaluate, yardsticks
 from rekindle.io import write_dataset, write_trajectories
 from rekindle.io.files import check_new_folder, write_json
-from rekindle.report.figures import draw_person, save_figure
 from rekindle.sources.synthetic import SyntheticCity
 
 
@@ -81,6 +80,8 @@ def demo(
         f"\n   {result.truth_uniqueness[2]:.0%} of the people are the only ones with their two most frequent cells, "
         "so a found path soon has a name."
     )
+    from rekindle.report.figures import draw_person, save_figure  # matplotlib takes a second to load
+
     figure = draw_person(
         last[best].trajectories,
         truth,

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from scipy.stats import rankdata
 
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import Calendar, Counts, Locations, Release
@@ -184,6 +183,8 @@ def _relative(read: Floats, true: Floats) -> float:
 
 def _rank_correlation(read: Floats, true: Floats) -> float:
     """Spearman's correlation; where either has no order, 1 if they are the same and 0 otherwise."""
+    from scipy.stats import rankdata  # takes a second to load
+
     ranks = rankdata(read), rankdata(true)
     if np.ptp(ranks[0]) == 0 or np.ptp(ranks[1]) == 0:
         return float(np.array_equal(*ranks))

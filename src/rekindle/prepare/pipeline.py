@@ -22,7 +22,6 @@ from rekindle.model.calendar import DAY, format_step, parse_step
 from rekindle.prepare import select
 from rekindle.prepare.fill import Fill, check_fill, fill_steps
 from rekindle.prepare.places import Grid, Places, Towers
-from rekindle.report.grid import plot_grid
 from rekindle.sources.points import Engine, Points, collect, floor_divide
 
 __all__ = ["Area", "Prepared", "check_output", "prepare_geolife", "prepare_points", "prepare_porto"]
@@ -80,6 +79,8 @@ class Prepared:
         with new_folder(path, overwrite=overwrite) as folder:
             write_dataset(folder, counts=self.truth.counts(), truth=self.truth, info=dict(self.info))
             if plot:
+                from rekindle.report.grid import plot_grid  # matplotlib takes a second to load
+
                 plot_grid(folder / "grid.png", self.truth.locations, self.positions)
 
 
@@ -217,7 +218,7 @@ def prepare_geolife(
     close_gaps_over: str | timedelta = "24h",
     merge_within: str | timedelta = "36h",
     merge_km: float = 7.0,
-    merging: Literal["published", "consistent"] = "published",
+    merging: Literal["published", "consistent"] | None = None,
     min_days: float = 7.0,
     align: Literal["first-record", "day"] = "first-record",
     box_over: Literal["whole", "cut"] = "whole",
@@ -241,8 +242,9 @@ def prepare_geolife(
     merge_within, merge_km
         Consecutive records belong to one trajectory where they are at most so far apart in time and in space.
     merging
-        ``"published"`` moves and merges exactly as the published notebook; ``"consistent"`` moves each trajectory
-        along with those before it, and lets no trajectory jump further than `merge_km`.
+        ``"published"`` moves and merges exactly as the published notebook, not always by whole days;
+        ``"consistent"`` moves each trajectory along with those before it, by whole days, and lets no trajectory jump
+        further than `merge_km`. By default as published, unless `align` is to keep the clock.
     min_days
         People whose longest trajectory is shorter are dropped.
     align
@@ -259,6 +261,8 @@ def prepare_geolife(
     for name, value, least in (("months", months, 1), ("min_trajectories", min_trajectories, 1)):
         if value < least:
             raise InvalidSetting(f"{name} is {value}; it must be at least {least}.")
+    if merging is None:
+        merging = "consistent" if align == "day" else "published"
     for name, choice, choices in (
         ("merging", merging, ("published", "consistent")),
         ("align", align, ("first-record", "day")),
@@ -266,6 +270,11 @@ def prepare_geolife(
     ):
         if choice not in choices:
             raise InvalidSetting(f"{name} is {choice!r}; it must be one of {', '.join(choices)}.")
+    if align == "day" and merging == "published":
+        raise InvalidSetting(
+            "align is 'day' and merging 'published', which moves trajectories by parts of a day and so loses the clock; "
+            "use the merging 'consistent', or align by 'first-record'."
+        )
     if min_days < 0 or merge_km < 0:
         raise InvalidSetting(f"min_days is {min_days} and merge_km {merge_km}; neither may be negative.")
     points = points.on(engine)
