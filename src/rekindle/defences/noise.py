@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +184,7 @@ class Geometric(Noise):
 def _opendp(values: NDArray[np.int64] | NDArray[np.float64], budget: Budget) -> NDArray[np.float64]:
     """Add Laplace noise to floats, or its discrete kind to whole numbers, with OpenDP."""
     try:
-        import opendp.prelude as dp
+        dp: Any = importlib.import_module("opendp.prelude")
     except ImportError:
         raise InvalidSetting(
             "Noise for publication is drawn with OpenDP, which is not installed: pip install 'rekindle[dp]'. "
@@ -195,9 +196,7 @@ def _opendp(values: NDArray[np.int64] | NDArray[np.float64], budget: Budget) -> 
     mechanism = dp.m.make_laplace(
         dp.vector_domain(kind), dp.l1_distance(T=int if whole else float), scale=budget.scale
     )
-    spent: float = mechanism.map(  # type: ignore[no-untyped-call]
-        SENSITIVITY[budget.neighbours] if whole else float(SENSITIVITY[budget.neighbours])
-    )
+    spent: float = mechanism.map(SENSITIVITY[budget.neighbours] if whole else float(SENSITIVITY[budget.neighbours]))
     if spent > budget.per_event * (1 + 1e-6):
         raise InvalidSetting(f"OpenDP would spend epsilon {spent} an event, more than {budget.per_event}.")
     return np.asarray(mechanism(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)
