@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks.assignment.sparse import Candidates, SparseAssignment, assign_sparse, in_threads
+from rekindle.attacks.assignment.sparse import Candidates, SparseAssignment, _Auction, assign_sparse, in_threads
+from rekindle.errors import Stopped
 
 
 @dataclass
@@ -101,10 +102,18 @@ def test_equal_rows_and_columns_need_no_price_war() -> None:
     assert matrix.scans < 50
 
 
-def test_stopping_completes_with_the_gap_so_far() -> None:
+def test_work_ends_when_asked_to_stop() -> None:
     costs = np.random.default_rng(4).random((80, 80)) + 0.5
     ones = np.ones(80, np.int64)
-    found = assign_sparse(Matrix(costs, 2), ones, ones, gap=0.0, scale=1.0, stop=lambda: True)
+    with pytest.raises(Stopped, match="of 80 people"):
+        assign_sparse(Matrix(costs, 2), ones, ones, gap=0.0, scale=1.0, stop=lambda: True)
+
+
+def test_what_is_left_over_is_assigned_in_parts() -> None:
+    costs = np.random.default_rng(4).random((80, 80)) + 0.5
+    ones = np.ones(80, np.int64)
+    auction = _Auction(Matrix(costs, 2), ones, ones, np.zeros(80))
+    found = auction.complete(leave=30)
     check(found, costs, ones, ones)
     assert found.gap > 0
 

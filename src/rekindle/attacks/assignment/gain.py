@@ -50,7 +50,7 @@ def link_by_gain(
     progress
         Called with the number of people linked so far and of all.
     stop
-        Asked from time to time; once it says True, the link is completed at once, with the gap it has by then.
+        Asked from time to time; where it says True, the work ends with `Stopped`.
     """
     if len(today) <= dense_up_to:
         costs = gain_matrix(past[0], today, locations)

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from rekindle.errors import Stopped
+
 __all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "compiled", "compiled_sum", "in_threads"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -150,21 +152,21 @@ def assign_sparse(
     progress
         Called with the number of units that are placed and of all; it falls again when a finer auction begins.
     stop
-        Asked between rounds; once it says True, the assignment is completed at once, with the gap it has by then.
+        Asked between rounds; where it says True, the work ends with `Stopped`.
     """
     auction = _Auction(costs, supply, capacity, np.zeros(len(capacity)) if prices is None else prices)
     step = scale / 20
     allowed = min(leave, auction.units // 1000)
-    stopped = False
     while True:
         for left in auction.rounds(step):
             if progress is not None:
                 progress(auction.units - left, auction.units)
-            stopped = stop is not None and stop()
-            if stopped or left <= allowed:
+            if stop is not None and stop():
+                raise Stopped(f"Stopped with {left} of {auction.units} people still to be assigned, as asked.")
+            if left <= allowed:
                 break
         result = auction.complete(leave)
-        if stopped or result.gap <= gap or step <= finest * scale:
+        if result.gap <= gap or step <= finest * scale:
             return result
         step /= 5
         allowed //= 5
