@@ -19,8 +19,9 @@ from tests.sources.raw import (
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExists
 from rekindle.io import read_dataset
 from rekindle.model import Locations
-from rekindle.prepare import Area, Grid, Towers, prepare_geolife, prepare_points, prepare_porto
+from rekindle.prepare import Area, Grid, Towers, fill_steps, prepare_geolife, prepare_points, prepare_porto
 from rekindle.sources import points_from_frame, read_cabspotting, read_geolife, read_porto
+from rekindle.sources.points import collect
 
 T = datetime(2020, 3, 2)
 
@@ -73,14 +74,17 @@ def test_counts_are_those_of_the_truth(rows, fill):
     )
 )
 def test_finer_steps_joined_again_are_the_coarser_steps(rows):
+    """The records of the finer steps, two and two, are those of the coarser steps, and filled they are the same."""
     points = points_from_frame(table(*rows))
     fine, coarse = (prepare_points(points, step=step, places=Grid(cell_km=20)) for step in ("10min", "20min"))
-    steps = fine.truth.steps // 2
-    first, second = fine.positions[:, 0 : 2 * steps : 2], fine.positions[:, 1 : 2 * steps : 2]
-    seen_first, seen_second = fine.observed[:, 0 : 2 * steps : 2], fine.observed[:, 1 : 2 * steps : 2]
-    joined = np.where((~seen_first & seen_second)[..., None], second, first)
-    assert np.array_equal(joined[:, :steps], coarse.positions[:, :steps])
-    assert np.array_equal(seen_first | seen_second, coarse.observed[:, :steps])
+    for own, seen, expected, expected_seen in zip(
+        fine.positions, fine.observed, coarse.positions, coarse.observed, strict=True
+    ):
+        steps = np.flatnonzero(seen)
+        joined, first = np.unique(steps // 2, return_index=True)
+        assert np.array_equal(joined, np.flatnonzero(expected_seen))
+        before, _, _ = fill_steps(joined, coarse.truth.steps, "last")
+        assert np.array_equal(own[steps[first]][before], expected)
 
 
 def test_the_order_of_rows_means_nothing():
@@ -128,7 +132,7 @@ def test_nothing_is_overwritten_or_left_half_written(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rekindle.prepare.pipeline.plot_grid", interrupted)
+    monkeypatch.setattr("rekindle.report.grid.plot_grid", interrupted)
     for target in (out, tmp_path / "new"):
         with pytest.raises(KeyboardInterrupt):
             prepared.write(target, overwrite=True)
@@ -255,6 +259,21 @@ def test_geolife_by_hand(tmp_path):
     assert alone.truth.people_ids == ("004",)
     with pytest.raises(InvalidData, match=r"Nobody is left.*--min-days"):
         prepare_geolife(points, step="1h", min_days=12)
+
+
+def test_aligned_by_day_everyone_keeps_the_clock(tmp_path):
+    """Although gaps of days are closed, every record stays at its time of the day."""
+    points = read_geolife(write_geolife(tmp_path))
+    found = prepare_geolife(points, step="10min", min_days=4, align="day")
+    original = collect(points.frame).with_columns(of_day=(pl.col("time") + 8 * 3_600) // 600 % 144)
+    moved = 0
+    for person, observed in zip(found.truth.people_ids, found.observed, strict=True):
+        own = set(original.filter(pl.col("person") == person)["of_day"])
+        assert set(np.flatnonzero(observed) % 144) <= own
+        moved += len(own) < 144
+    assert moved == found.truth.people > 1
+    with pytest.raises(InvalidSetting, match="loses the clock"):
+        prepare_geolife(points, align="day", merging="published")
 
 
 def test_geolife_window_and_settings(tmp_path):

@@ -53,10 +53,10 @@ def assert_same(ours, spark):
         assert np.array_equal(spark.positions, ours.positions)
 
 
-@pytest.mark.parametrize("merging", ["published", "consistent"])
-def test_geolife(tmp_path, merging):
+@pytest.mark.parametrize("align", ["first-record", "day"])
+def test_geolife(tmp_path, align):
     points = read_geolife(write_geolife(tmp_path, people=3))
-    settings = {"step": "10min", "months": 1, "min_days": 3.0, "merging": merging, "align": "day"}
+    settings = {"step": "10min", "months": 1, "min_days": 3.0, "align": align}
     ours = prepare_geolife(points, **settings)
     assert ours.truth.people >= 2
     assert_same(ours, prepare_geolife(points, engine="spark", **settings))

@@ -44,3 +44,10 @@ def test_no_cabs(tmp_path):
         read_cabspotting(tmp_path)
     with pytest.raises(InvalidFile, match="no file holds a good point"):
         read_cabspotting(tmp_path, skip_bad=True)
+
+
+def test_broken_first_line(tmp_path):
+    (tmp_path / "new_a.txt").write_text("nonsense\n" + GOOD)
+    with pytest.raises(InvalidFile, match="line 1: broken line"):
+        read_cabspotting(tmp_path)
+    assert collect(read_cabspotting(tmp_path, skip_bad=True).frame).height == 2

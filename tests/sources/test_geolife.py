@@ -81,6 +81,20 @@ def test_bad_line(tmp_path, line, problem):
 
 
 @pytest.mark.parametrize(
+    "line", ["nonsense\r\n", "\r\n", "39.9,116.3,0,492,39744.1,2008-10-23,02:54:00,more,\xff\xfe\r\n"]
+)
+def test_broken_first_line(tmp_path, line):
+    file = write_plt(tmp_path, "000", walk())
+    file.write_bytes((HEADER + line + plt_text(walk(T0 + timedelta(days=1)))[len(HEADER) :]).encode("latin-1"))
+    if "more" in line:  # more columns than needed are no harm
+        assert collect(read_geolife(tmp_path).frame).height == 4
+        return
+    with pytest.raises(InvalidFile, match="line 7: broken line"):
+        read_geolife(tmp_path)
+    assert collect(read_geolife(tmp_path, skip_bad=True).frame).height == 3
+
+
+@pytest.mark.parametrize(
     ("content", "problem"),
     [(HEADER, "file without points"), ("lat,lng\n1,2\n", "file of another kind"), ("", "file of")],
 )

@@ -118,12 +118,13 @@ def geolife(
     ] = "36h",
     merge_km: Annotated[float, typer.Option(min=0, help="... and at most so many km apart.")] = 7.0,
     merging: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="published: move and merge exactly as the published notebook. consistent: move each trajectory along "
-            "with those before it, and let none jump further than --merge-km."
+            help="published: move and merge exactly as the published notebook, not always by whole days. consistent: move "
+            "each trajectory along with those before it, by whole days, and let none jump further than --merge-km. "
+            "[default: published; consistent with --align day]"
         ),
-    ] = "published",
+    ] = None,
     min_days: Annotated[
         float, typer.Option(min=0, help="Drop people whose longest merged trajectory is shorter.")
     ] = 7.0,

@@ -12,7 +12,7 @@ from rekindle.sources.points import Points, Progress, collect, range_problem, si
 
 __all__ = ["read_cabspotting"]
 
-_COLUMNS = ("lat", "lng", "occupied", "time")
+_COLUMNS = b"lat lng occupied time\n"
 
 
 def read_cabspotting(
@@ -64,10 +64,9 @@ def _read_cab(file: Path, skipped: dict[str, int], *, skip_bad: bool) -> pl.Data
         skipped["file without points"] = skipped.get("file without points", 0) + 1
         return None
     raw = pl.read_csv(
-        content,
+        _COLUMNS + content.rstrip(),
         separator=" ",
-        has_header=False,
-        schema=dict.fromkeys(_COLUMNS, pl.String),
+        infer_schema=False,
         quote_char=None,
         truncate_ragged_lines=True,
         encoding="utf8-lossy",

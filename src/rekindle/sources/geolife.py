@@ -20,7 +20,7 @@ __all__ = ["read_geolife"]
 
 _HEADER_LINES = 6
 _FIRST_LINE = b"Geolife trajectory"
-_COLUMNS = ("lat", "lng", "zero", "altitude", "days", "date", "clock")
+_COLUMNS = b"lat,lng,zero,altitude,days,date,clock\n"
 _KNOWN_BAD = ("020", 400.166666666667)
 """Person and latitude of the one point out of range in the data as published, which is left out without asking."""
 
@@ -137,10 +137,10 @@ def _read_person(
         lines.append(body.count(b"\n"))
     if not any(lines):
         return None
+    # A header of our own: without one, Polars would take the columns from the first line, which may be broken.
     raw = pl.read_csv(
-        b"".join(bodies),
-        has_header=False,
-        schema=dict.fromkeys(_COLUMNS, pl.String),
+        b"".join([_COLUMNS, *bodies]),
+        infer_schema=False,
         quote_char=None,
         truncate_ragged_lines=True,
         encoding="utf8-lossy",
