@@ -67,6 +67,13 @@ def test_other_forms_of_time():
         seconds([noon], timezone="Asia/Shanghai")
 
 
+def test_missing_numbers_of_pandas():
+    frame = pl.DataFrame({"person": ["a", "b"], "time": [5.5, float("nan")], "lat": [1.0, 1.0], "lng": [2.0, 2.0]})
+    with pytest.raises(InvalidFile, match="time missing"):
+        points_from_frame(frame)
+    assert collect(points_from_frame(frame, skip_bad=True).frame)["time"].to_list() == [5]
+
+
 def test_mixed_zones():
     times = ["2020-03-02T12:00:00+01:00", "2020-03-02T12:00:00+02:00"]
     with pytest.raises(InvalidFile, match=r"another zone.*--mixed-zones"):

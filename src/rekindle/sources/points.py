@@ -42,6 +42,11 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})$"
+_REMEDIES = {
+    "time in another zone than the first row": "Use --mixed-zones to convert each time by its own offset. ",
+    "time out of order": "Use --unsorted if the order of the rows means nothing. ",
+    "time out of range": "Use --time-unit ms or us if these are not seconds. ",
+}
 _LAST_SECOND = 253_402_300_799  # 9999-12-31 23:59:59
 
 
@@ -91,7 +96,9 @@ def collect(frame: nw.LazyFrame[Any]) -> pl.DataFrame:
     return frame.collect("polars").to_native()  # type: ignore[no-any-return]
 
 
-def sift(frame: nw.LazyFrame[Any], *, skip_bad: bool, unit: str = "line") -> tuple[nw.LazyFrame[Any], dict[str, int]]:
+def sift(
+    frame: nw.LazyFrame[Any], *, skip_bad: bool, unit: str = "line", remedies: Mapping[str, str] | None = None
+) -> tuple[nw.LazyFrame[Any], dict[str, int]]:
     """Leave out bad rows and count them by kind, or refuse the first of them.
 
     Parameters
@@ -102,6 +109,8 @@ def sift(frame: nw.LazyFrame[Any], *, skip_bad: bool, unit: str = "line") -> tup
         Go on without the bad rows.
     unit
         What `line` counts.
+    remedies
+        For some problems, what else than skipping would help.
 
     Returns
     -------
@@ -119,16 +128,9 @@ def sift(frame: nw.LazyFrame[Any], *, skip_bad: bool, unit: str = "line") -> tup
             file or "(table)",
             f"{where}{problem} ({seen}). In all {sum(skipped.values())} bad rows: "
             + ", ".join(f"{count} x {kind}" for kind, count in skipped.items())
-            + f".{_REMEDIES.get(problem, '')} Use --skip-bad (skip_bad=True) to go on without them.",
+            + f". {(remedies or {}).get(problem, '')}Use --skip-bad (skip_bad=True) to go on without them.",
         )
     return frame.filter(nw.col("problem").is_null()).drop("problem", "file", "line"), skipped
-
-
-_REMEDIES = {
-    "time in another zone than the first row": " Use --mixed-zones to convert each time by its own offset.",
-    "time out of order": " Use --unsorted if the order of the rows means nothing.",
-    "time out of range": " Use --time-unit ms or us if these are not seconds.",
-}
 
 
 def range_problem() -> nw.Expr:
@@ -426,7 +428,7 @@ def _points(
         frame = nw.from_native(
             native.with_columns(problem=pl.coalesce("problem", pl.when(back).then(pl.lit("time out of order"))))
         )
-    good, skipped = sift(frame, skip_bad=skip_bad, unit=unit)
+    good, skipped = sift(frame, skip_bad=skip_bad, unit=unit, remedies=_REMEDIES)
     zone = (timezone or "UTC") if zoned else None
     return Points(good, zone, {"source": source, "licence": None, "skipped": skipped})
 
@@ -448,7 +450,8 @@ def _with_seconds(
     if isinstance(dtype, nw.Datetime) or dtype == nw.Datetime:
         frame, zoned = _with_seconds_of_datetime(frame, dtype)
     elif dtype.is_numeric():
-        frame, zoned = frame.with_columns(time=(time // per_second).cast(nw.Int64)), True
+        known = nw.when(time.is_finite()).then(time) if dtype.is_float() else time  # pandas writes missing as NaN
+        frame, zoned = frame.with_columns(time=(known // per_second).cast(nw.Int64)), True
     else:
         raise InvalidData(f"The time column has the type {dtype}; it must hold times, text in ISO form, or numbers.")
     problem = (
