@@ -122,7 +122,7 @@ def geolife(
         typer.Option(
             help="published: move and merge exactly as the published notebook, not always by whole days. consistent: move "
             "each trajectory along with those before it, by whole days, and let none jump further than --merge-km. "
-            "[default: published; consistent with --align day]"
+            "By default published, but consistent with --align day."
         ),
     ] = None,
     min_days: Annotated[
@@ -191,7 +191,7 @@ def porto(
     days: Annotated[int, typer.Option(min=1, help="Length of the period; a closing midnight is added to it.")] = 30,
     start: Annotated[
         str | None,
-        typer.Option(help="Local midnight that the period begins with. [default: that of the densest period]"),
+        typer.Option(help="Local midnight that the period begins with; by default that of the densest period."),
     ] = None,
     all_taxis: Annotated[
         bool, typer.Option("--all-taxis", help="Keep also taxis with no more trips in the period than average.")
