@@ -222,6 +222,20 @@ def test_porto_by_hand(tmp_path):
         prepare_porto(points, days=1, start=datetime(2013, 7, 6, 1))
 
 
+def test_nobody_above_average(tmp_path):
+    points = read_porto(write_porto(tmp_path / "train.csv", [porto_row(1, 1_372_636_800, [(41.15, -8.61)])]))
+    with pytest.raises(InvalidData, match="--all-taxis"):
+        prepare_porto(points, days=1)
+    assert prepare_porto(points, days=1, busy_only=False).truth.people == 1
+
+
+def test_recipes_that_need_trajectories():
+    points = points_from_frame(some_points())
+    for prepare in (prepare_geolife, prepare_porto):
+        with pytest.raises(InvalidData, match="no trajectory"):
+            prepare(points)
+
+
 def test_thirty_days_are_4321_steps(tmp_path):
     points = read_porto(write_porto(tmp_path / "train.csv", some_porto_rows()))
     assert prepare_porto(points).truth.steps == 4_321

@@ -180,6 +180,7 @@ def prepare_porto(
     """
     step, seconds = _step(step)
     _check(fill, min_coverage, days)
+    _require_trajectories(points)
     points = points.on(engine)
     frame, begin, _ = _window(points, start, None)
     frame = select.settle(frame)
@@ -194,9 +195,14 @@ def prepare_porto(
     frame = frame.filter((nw.col("time") >= begin) & (nw.col("time") < begin + steps * seconds))
     if busy_only:
         frame = frame.join(select.above_average(within), on="person", how="semi")
-    records = _sample(frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
+    records = collect(_sample(frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"]))
+    if busy_only and not records.height:
+        raise InvalidData(
+            f"Nobody is left: no taxi begins more trips than the average taxi in the {days} days from {_clock(begin)} on. "
+            "Keep all of them with --all-taxis, or change --days or --start."
+        )
     return _assemble(
-        collect(records),
+        records,
         Calendar(_clock(begin), step, steps),
         points,
         fill=fill,
@@ -277,6 +283,7 @@ def prepare_geolife(
         )
     if min_days < 0 or merge_km < 0:
         raise InvalidSetting(f"min_days is {min_days} and merge_km {merge_km}; neither may be negative.")
+    _require_trajectories(points)
     points = points.on(engine)
     day = DAY // step
     published = merging == "published"
@@ -343,6 +350,14 @@ def _check(fill: str, min_coverage: float, days: int | None) -> None:
         raise InvalidSetting(f"The minimum coverage is {min_coverage}; it is a share, from 0 to 1.")
     if days is not None and days < 1:
         raise InvalidSetting(f"The number of days is {days}; it must be at least 1.")
+
+
+def _require_trajectories(points: Points) -> None:
+    missing = {"trajectory", "lat", "lng"} - set(points.frame.collect_schema().names())
+    if missing:
+        raise InvalidData(
+            f"These points have no {', '.join(sorted(missing))}, which this recipe needs; see prepare_points."
+        )
 
 
 def _clock(second: int) -> datetime:
