@@ -388,14 +388,15 @@ def test_demo(tmp_path, capsys):
     few = ("demo", "--people", 8, "--days", 2, "--seeds", 2)
     assert run(*few) == 0
     printed = capsys.readouterr().out
-    for word in ("8 people", "chance", "naive", "baseline", "enhanced", "demo/recovered.png"):
+    for word in ("8 people", "chance", "naive", "baseline", "enhanced", "demo/report.html"):
         assert word in printed
     before = content(tmp_path / "demo")
     assert before["recovered.png"].startswith(b"\x89PNG")
     truth = rk.read_dataset("demo/dataset").truth
     assert truth.people == 8
-    numbers = json.loads(before["summary.json"])
-    assert 0 <= numbers["chance"]["mean"] <= numbers["accuracy"]["enhanced"]["mean"] <= 1
+    given = json.loads(before["audit.json"])["releases"][0]["attacks"]
+    assert 0 <= given["chance"]["accuracy"]["value"] <= given["enhanced"]["accuracy"]["value"] <= 1
+    assert b"<html" in before["report.html"]
     assert run(*few) == 2
     assert run(*few, "--overwrite") == 0
     assert content(tmp_path / "demo") == before

@@ -1,4 +1,4 @@
-"""`rekindle demo`: attack a synthetic city, score and explain it."""
+"""`rekindle demo`: audit a synthetic city, and explain what its counts gave away."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from rekindle.attacks import ATTACKS, Recovery
-from rekindle.cli.shared import console, label, make_attack, short, showing_progress, table
-from rekindle.evaluation import METRICS, Evaluation, Spread, evaluate, yardsticks
-from rekindle.io import write_dataset, write_trajectories
-from rekindle.io.files import check_new_folder, write_json
+from rekindle.audit import Audit
+from rekindle.audit import audit as run_audit
+from rekindle.cli.audit import show
+from rekindle.cli.shared import console, showing_progress, table
+from rekindle.defences import CoarserSpace, Geometric, Suppress
+from rekindle.io import Dataset, write_dataset, write_trajectories
+from rekindle.io.files import check_new_folder
 from rekindle.sources.synthetic import SyntheticCity
+
+DEFENCES = (Suppress(below=3), Geometric(epsilon=1.0, per="event"), CoarserSpace(km=3.0))
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option(help="Folder for the dataset, the recovery, the numbers and the picture.")
-    ] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the dataset, the report, the numbers and a picture.")] = Path(
+        "demo"
+    ),
     people: Annotated[int, typer.Option(min=2, help="People in the city.")] = 60,
     days: Annotated[int, typer.Option(min=1, help="Days of the release.")] = 7,
     seeds: Annotated[
@@ -29,80 +33,64 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Another seed is another city.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier demo wrote.")] = False,
 ) -> None:
-    """Make a synthetic city, publish its counts, attack them, and say what they gave away."""
+    """Make a synthetic city, audit its counts, and say what they give away and what would help."""
     check_new_folder(out, overwrite=overwrite)
-    city = SyntheticCity(people=people, days=days, step="10min", seed=seed)
-    truth = city.trajectories()
+    truth = SyntheticCity(people=people, days=days, step="10min", seed=seed).trajectories()
     counts = truth.counts()
     console.print(
-        f"\n[bold]1. The city.[/bold] {people} people live in {len(counts.locations)} cells of 1 km for {days} days. "
-        f"\n[bold]2. The release.[/bold] Nobody's path is published, only how many people were in each cell every 10 minutes:"
+        f"\n[bold]1. The city.[/bold] {people} people live in {len(counts.locations)} cells of 1 km for {days} days."
+        "\n[bold]2. The release.[/bold] Nobody's path is published, only how many people were in each cell every 10 minutes:"
         f"\n   {counts.steps} x {len(counts.locations)} numbers, "
         f"{(counts.values == 0).mean():.0%} of them 0 and {(counts.values == 1).mean():.0%} of them 1."
-        "\n[bold]3. The attack.[/bold] Every path is rebuilt from these numbers alone."
+        "\n[bold]3. The attacks.[/bold] Every path is rebuilt from these numbers alone, as they are and behind some defences."
     )
-    write_dataset(
-        out / "dataset",
-        counts=counts,
-        truth=truth,
-        info={"source": "rekindle synthetic city", "seed": seed, "licence": "made up; no rights reserved"},
-        overwrite=overwrite,
-    )
-    results: dict[str, list[Evaluation]] = {}
-    last: dict[str, Recovery] = {}
+    dataset = Dataset(counts, truth, {"source": "rekindle synthetic city", "seed": seed, "licence": "none needed"})
+    write_dataset(out / "dataset", counts=counts, truth=truth, info=dataset.info, overwrite=overwrite)
     with showing_progress("Attacks") as progress:
-        total, done = len(ATTACKS) * seeds, 0
-        for name in ATTACKS:
-            for order in range(seeds):
-                last[name] = make_attack(name, {"seed": order}).recover(counts)
-                results.setdefault(name, []).append(evaluate(last[name].trajectories, truth))
-                done += 1
-                progress(done, total)
-        beside = yardsticks(truth, seeds=seeds)
-    accuracy = {name: Spread.of([one.accuracy for one in found]) for name, found in results.items()}
-    columns = [beside.chance, beside.naive]
-    columns += [{m.name: Spread.of([m.value(one) for one in found]) for m in METRICS} for found in results.values()]
-    rows = [[label(m), *(short(column[m.name]) for column in columns)] for m in METRICS]
-    console.print(table(f"Mean ± spread over {seeds} row orders", ["", "chance", "naive", *results], rows))
-
-    best = max(accuracy, key=lambda name: accuracy[name].mean)
-    result = results[best][-1]
-    exposed = int(np.argmax(result.per_person.accuracy))
-    chance = beside.chance["accuracy"].mean
-    share = (accuracy[best].mean - chance) / (1 - chance) if chance < 1 else 1.0
-    top = result.per_person.accuracy
-    console.print(
-        f"\n[bold]4. What it means.[/bold] The {best} attack puts people in the right cell {accuracy[best].mean:.0%} of the time; "
-        f"dealing them out at random, {chance:.0%}."
-        f"\n   That is {share:.0%} of the way from guessing to knowing everything. "
-        f"For {np.mean(top >= 0.5):.0%} of the people at least half of the time was found, "
-        f"for the most exposed one {top[exposed]:.0%}."
-        f"\n   {result.truth_uniqueness[2]:.0%} of the people are the only ones with their two most frequent cells, "
-        "so a found path soon has a name."
-    )
-    from rekindle.report.figures import draw_person, save_figure  # matplotlib takes a second to load
-
-    figure = draw_person(
-        last[best].trajectories,
-        truth,
-        recovered=exposed,
-        true=int(result.per_person.matched[exposed]),
-        attack=best,
-    )
-    save_figure(figure, out / "recovered.png")
-    write_trajectories(out / "recovered.csv", last[best].trajectories, overwrite=True)
-    summary = {
-        "people": people,
-        "steps": counts.steps,
-        "chance": vars(beside.chance["accuracy"]),
-        "naive": vars(beside.naive["accuracy"]),
-        "accuracy": {name: vars(spread) for name, spread in accuracy.items()},
-    }
-    write_json(out / "summary.json", summary)
+        found = run_audit(dataset, defences=DEFENCES, seeds=seeds, progress=progress)
+    show_attacks(found, seeds)
+    console.print("\n[bold]4. What it means.[/bold]")
+    show(found)
+    draw_most_exposed(found, out / "recovered.png")
+    write_trajectories(out / "recovered.csv", found.recovered, overwrite=True)
+    found.write_json(out / "audit.json")
+    found.to_html(out / "report.html", include_truth=True)  # nobody's truth: the city is made up
     folder = escape(str(out))
     console.print(
-        f"\n   picture of that person: [bold]{folder}/recovered.png[/bold]"
-        f"\n   all recovered paths:    {folder}/recovered.csv\n   numbers:                {folder}/summary.json"
-        f"\n   dataset, to play with:  {folder}/dataset, e.g. rekindle attack {folder}/dataset --out {folder}/recovery",
+        f"\n   numbers:                {folder}/audit.json\n   all rebuilt paths:      {folder}/recovered.csv"
+        f"\n   one of them:            {folder}/recovered.png"
+        f"\n   dataset, to play with:  {folder}/dataset, e.g. rekindle attack {folder}/dataset --out {folder}/recovery"
+        f"\n\n   [bold]The report, to open in a browser: {folder}/report.html[/bold]",
         soft_wrap=True,
     )
+
+
+def show_attacks(found: Audit, seeds: int) -> None:
+    """Print what each attack reached on the release as it is."""
+    rows = []
+    for name, risk in found.given.attacks.items():
+        if risk.accuracy is not None and risk.error_km is not None and name != "perfect":
+            limits = f"{risk.accuracy.value:.3f} ({risk.accuracy.low:.3f}–{risk.accuracy.high:.3f})"
+            rows.append([name, limits, f"{risk.error_km:.2f}"])
+    title = f"Mean over {seeds} row orders, with 95% limits"
+    console.print(table(title, ["", "points in the right cell", "km off"], rows))
+
+
+def draw_most_exposed(found: Audit, path: Path) -> None:
+    """Draw a person of whom the time at home and the time away were found alike."""
+    from rekindle.report.figures import draw_person, save_figure  # matplotlib takes a second to load
+
+    if found.truth is None or found.matched is None:
+        raise RuntimeError("a demo has its truth")
+    right = found.recovered.cells[found.matched] == found.truth.cells
+    home = np.array([cells == np.bincount(cells).argmax() for cells in found.truth.cells])
+    score = [
+        min(hit[at].mean(), hit[~at].mean() if (~at).mean() > 0.2 else 0.0)
+        for hit, at in zip(right, home, strict=True)
+    ]
+    person = int(np.argmax(score))
+    attack = found.given.strongest.attack
+    figure = draw_person(
+        found.recovered, found.truth, recovered=int(found.matched[person]), true=person, attack=attack
+    )
+    save_figure(figure, path)
