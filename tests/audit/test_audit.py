@@ -9,7 +9,7 @@ from tests.small import random_truth
 
 import rekindle as rk
 from rekindle.attacks import ATTACKS
-from rekindle.audit import audit
+from rekindle.audit import audit, quick_audit
 from rekindle.audit.defaults import default_defences, label
 from rekindle.defences import (
     PRESETS,
@@ -266,3 +266,9 @@ def test_bad_input(truth):
 def test_two_attacks_of_a_kind_have_two_names(truth):
     found = small_audit(truth, attacks=[rk.Enhanced(), rk.Enhanced(lookback_days=1), Own()], seeds=1)
     assert list(found.given.attacks)[2:5] == ["enhanced", "enhanced 2", "Own"]
+
+
+def test_a_first_look(truth):
+    found = quick_audit(truth, attacks=[rk.Enhanced()])
+    assert [len(one.attacks["enhanced"].by_order) for one in found.releases] == [2] * len(found.releases)
+    assert len(found.releases) + len(found.left_out) == 5

@@ -74,3 +74,11 @@ def test_verdict(low, high, level):
 
 def test_no_verdict_without_the_truth():
     assert judge(None).level == "unknown"
+
+
+def test_shares_stay_shares():
+    rare, common = np.zeros((1, 9)), np.ones((1, 9))
+    rare[0, 0], common[0, 0] = 1, 0
+    assert estimate(rare).low == 0
+    assert estimate(common).high == 1
+    assert judge(estimate_share(common, rare)).level == "very high"

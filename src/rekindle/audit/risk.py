@@ -73,19 +73,19 @@ def estimate(table: NDArray[np.float64]) -> Estimate:
     Parameters
     ----------
     table
-        (orders, people) float64: the value of each person under each row order. NaN: not measured.
+        (orders, people) float64 shares: the value of each person under each row order. NaN: not measured.
 
     Notes
     -----
     Percentile bootstrap: people are drawn with replacement, and so are row orders, 2000 times; the limits are widened as
-    Student's t is for few people. What is drawn is the score
-    a person got; who is matched with whom is not solved again, so the interval leaves out what other people in the
-    release would have changed about it. How often it holds the mean of fresh cities is measured in the guide on auditing.
+    Student's t is for few people. What is drawn is the score a person got; who is matched with whom is not solved again,
+    so the interval leaves out what other people in the release would have changed about it. How often it holds the mean
+    of fresh cities is measured in the guide on auditing.
     """
     kept = table[:, ~np.isnan(table).any(axis=0)]
     if not kept.size:
         return Estimate(np.nan, np.nan, np.nan)
-    return _limits(float(kept.mean()), _resample([kept])[0], kept.shape[1])
+    return _limits(float(kept.mean()), _resample([kept])[0], kept.shape[1], least=0.0)
 
 
 def estimate_share(attack: NDArray[np.float64], chance: NDArray[np.float64]) -> Estimate:
@@ -106,11 +106,11 @@ def _way(attack: Any, chance: Any) -> Any:
     return np.where(chance < 1 - 1e-12, (attack - chance) / room, 0.0)
 
 
-def _limits(value: float, drawn: NDArray[np.float64], people: int) -> Estimate:
+def _limits(value: float, drawn: NDArray[np.float64], people: int, least: float = -np.inf) -> Estimate:
     """Take the middle 95%, widened as Student's t is for few people: a bootstrap of few is too narrow."""
     wider = 1.0 if people < 2 else t.ppf(0.975, people - 1) / norm.ppf(0.975) * np.sqrt(people / (people - 1))
     low, high = value + wider * (np.quantile(drawn, [0.025, 0.975]) - value)
-    return Estimate(value, float(low), float(high))
+    return Estimate(value, max(float(low), least), min(float(high), 1.0))
 
 
 def _resample(tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -1,0 +1,26 @@
+"""A small audit for a first look: few defences, two row orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from rekindle.attacks import Attack
+from rekindle.audit.audit import Audit, audit
+from rekindle.defences import CoarserTime, Geometric, Round, Suppress
+from rekindle.io import Dataset
+from rekindle.model import Counts, Release, Trajectories
+
+__all__ = ["quick_audit"]
+
+
+def quick_audit(
+    data: Dataset | Counts | Release | Trajectories,
+    *,
+    attacks: Iterable[Attack] | None = None,
+    cache: str | Path | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Audit:
+    """Audit with one defence of each kind and two row orders; see `audit`. The data need steps that divide an hour."""
+    defences = [Suppress(below=3), Round(to=5), Geometric(epsilon=0.1, per="event"), CoarserTime(step="1h")]
+    return audit(data, attacks=attacks, defences=defences, seeds=2, cache=cache, progress=progress)
