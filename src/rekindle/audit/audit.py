@@ -223,7 +223,14 @@ class Audit:
         return share.high > limit
 
     def to_json(self) -> dict[str, Any]:
-        """Every number of the audit in plain values; no trajectory is among them."""
+        """Every number of the audit in plain values; no trajectory is among them.
+
+        By place only for the release as given, in the order of `places`.
+        """
+
+        def plain(risk: AttackRisk, given: bool) -> dict[str, Any]:
+            return {name: value for name, value in asdict(risk).items() if given or name != "by_place"}
+
         return {
             "rekindle": rekindle.__version__,
             "verdict": asdict(self.verdict),
@@ -238,11 +245,12 @@ class Audit:
                     "people": one.people,
                     "utility": one.utility,
                     "strongest": one.strongest.attack,
-                    "attacks": {name: asdict(risk) for name, risk in one.attacks.items()},
+                    "attacks": {name: plain(risk, one is self.given) for name, risk in one.attacks.items()},
                 }
                 for one in self.releases
             ],
             "left_out": self.left_out,
+            "places": list(self.recovered.locations.ids),
             "people": [asdict(person) for person in self.people],
             "growth": self.growth,
             "agreements": [asdict(one) for one in self.agreements],

@@ -193,7 +193,7 @@ def _cluster(address: str) -> Iterator[Workers]:
             raise InvalidSetting(
                 f"The cluster at {address} has no workers; start some with: dask worker {address}"
             ) from None
-        other = {where: code for where, code in client.run(_code_there).items() if code != _code()}
+        other = {where: code for where, code in client.run(_code_there, on_error="return").items() if code != _code()}
         if other:
             raise InvalidSetting(
                 f"{len(other)} workers of the cluster at {address} have another Rekindle than this machine "

@@ -95,19 +95,23 @@ def audit(
     attacks = None if attack is None else [make_attack(name, {}) for name in attack]
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
     (out / CELLS).mkdir(parents=True, exist_ok=True)
-    with showing_progress("Cells") as progress:
-        found = run_audit(
-            data,
-            truth=people_behind,
-            attacks=attacks,
-            defences=defences,
-            seeds=seeds,
-            people=people,
-            workers=workers,
-            cluster=cluster,
-            cache=out / CELLS,
-            progress=progress,
-        )
+    try:
+        with showing_progress("Cells") as progress:
+            found = run_audit(
+                data,
+                truth=people_behind,
+                attacks=attacks,
+                defences=defences,
+                seeds=seeds,
+                people=people,
+                workers=workers,
+                cluster=cluster,
+                cache=out / CELLS,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        console.print(f"Stopped. The finished cells are in {out / CELLS}; the same command goes on from there.")
+        raise typer.Exit(130) from None
     found.write_json(out / NUMBERS)
     found.to_html(out / REPORT, include_truth=include_truth)
     show(found)

@@ -18,6 +18,7 @@ KNOWN_POINTS = 5
 
 _DRAWS = 20
 _MOST_LOOKED_UP = 1000
+_MOST_UNEQUAL = 5000
 _DAY_HOURS = (9, 17)
 
 
@@ -104,7 +105,7 @@ def expose(
         )
     if not truth.steps:
         raise InvalidData("There are no steps to compare yet.")
-    matched = _invert(map_people(recovered, truth).matched, truth.people)
+    matched = _invert(_match(recovered, truth), truth.people)
     right = np.zeros(truth.cells.shape, bool)
     found = np.flatnonzero(matched >= 0)
     right[found] = recovered.cells[matched[found]] == truth.cells[found]
@@ -170,7 +171,7 @@ def reidentify(
 
 def agreement(one: Trajectories, other: Trajectories) -> float:
     """Share of points in which two recoveries agree, after their people were matched; unmatched people count as 0."""
-    matched = map_people(one, other).matched
+    matched = _match(one, other)
     found = np.flatnonzero(matched >= 0)
     alike = (one.cells[found] == other.cells[matched[found]]).sum()
     return float(alike / (max(one.people, other.people) * one.steps))
@@ -213,6 +214,12 @@ def _errors_km(recovered: Trajectories, truth: Trajectories, matched: NDArray[np
         gap = here[recovered.cells[matched[person], seen]] - there[truth.cells[person]]
         errors[person] = np.hypot(gap[:, 0], gap[:, 1]).mean()
     return errors
+
+
+def _match(one: Trajectories, other: Trajectories) -> NDArray[np.int64]:
+    """Match people with the least total error; very many, of whom there are not as many of both, greedily."""
+    greedy = one.people != other.people and max(one.people, other.people) > _MOST_UNEQUAL
+    return map_people(one, other, method="greedy" if greedy else "optimal").matched
 
 
 def _invert(matched: NDArray[np.int64], people: int) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@
   const find = (id) => document.getElementById(id);
   const person = find("person"), day = find("day"), play = find("play"), time = find("time"), speed = find("speed");
   const clock = find("clock"), status = find("status");
-  if (!person) return;
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
 
   // A run is a number with its last bit set and the steps beyond two after it, or a single step with that bit clear.
   function decode(text, steps) {

@@ -30,6 +30,7 @@ __all__ = ["write_page"]
 _REPLAY_BYTES = 3_500_000
 _LISTED_PEOPLE = 20
 _LISTED_PLACES = 10
+_DRAWN_PLACES = 4000
 _SPARE_COLOURS = ("#56B4E9", "#D55E00", "#F0E442")
 _TONES = {
     "no better than guessing": "good",
@@ -143,7 +144,7 @@ class _Page:
     def facts(self) -> str:
         settings = self.audit.settings
         calendar = self.audit.recovered.calendar
-        people = settings["people"] or f"about {settings['people_in_release']}"
+        people = settings["people"] or f"About {settings['people_in_release']}"
         return (
             f"<p>{people} people, {settings['locations']} places, {settings['steps']} steps of "
             f"{escape(str(settings['calendar']['step']))} from {calendar.start:%d %B %Y} on "
@@ -338,6 +339,15 @@ class _Page:
         time = (
             np.bincount(self.audit.recovered.cells.ravel(), minlength=len(locations))
             / self.audit.recovered.cells.size
+        )
+        # Of very many places, those where the time is spent.
+        drawn = np.sort(np.argsort(-time, kind="stable")[:_DRAWN_PLACES])
+        place_map = charts.map_of_places(
+            "Share found of the time spent in each place",
+            locations.xy_km[drawn],
+            [self.best.by_place[at] for at in drawn],
+            [locations.ids[at] for at in drawn],
+            self.side,
         )
         ranked = sorted(
             ((share, at) for at, share in enumerate(self.best.by_place) if share is not None and time[at] >= 0.001),
