@@ -14,10 +14,10 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
-from rekindle.attacks.habits.plan import EFFORTS, Answer, Plan, finish, follow
+from rekindle.attacks.habits.plan import EFFORTS, Answer, Plan, finish, follow, gather
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.state import SavedRun, write_run
-from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 
 __all__ = ["Habits", "HabitsRun"]
@@ -99,7 +99,7 @@ class HabitsRun(Run):
     def _take(self, counts: Counts) -> None:
         days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         steps = self.steps_done + counts.steps
-        Plan.check(self.people, steps, self.attack.effort)
+        Plan.check(self.people, steps, self._places_in_use(days))
         if steps != self.calendar.steps:
             for day in days:
                 self._days.append(day)
@@ -108,6 +108,12 @@ class HabitsRun(Run):
         before = self.days_done
         self._days.extend(days)
         self._work(self._reporter(before))
+
+    def _places_in_use(self, days: list[NDArray[np.int32]]) -> int:
+        used = np.zeros(len(self.locations), bool)
+        for day in (*self._days, *days):
+            used |= day.any(axis=0)
+        return int(used.sum())
 
     def _reporter(self, before: int) -> Callable[[float], None]:
         """Tell the share of the work that is done in days, each of the new ones once."""
@@ -140,26 +146,33 @@ class HabitsRun(Run):
             def stopped() -> bool:
                 return self.stopped or halt.is_set()
 
-            missing = [number for number in range(plan.answers) if number not in self._answers]
-            pool = ThreadPoolExecutor(max(1, min(self.attack.workers or cpu_count(), len(missing))))
+            def find(number: int) -> Answer | None:
+                if number < plan.answers:
+                    return follow(problem, plan, number, stopped)
+                return gather(problem, plan, [self._answers[each] for each in plan.group(number)], number, stopped)
+
+            pool = ThreadPoolExecutor(max(1, self.attack.workers or cpu_count()))
             try:
-                tasks = {number: pool.submit(follow, problem, plan, number, stopped) for number in missing}
-                for number, task in tasks.items():
-                    answer = task.result()
-                    if answer is not None:
+                for stage in (range(plan.answers), range(plan.answers, plan.parts)):
+                    tasks = {number: pool.submit(find, number) for number in stage if number not in self._answers}
+                    for number, task in tasks.items():
+                        answer = task.result()
+                        if answer is None:
+                            raise Stopped("The run was stopped.")
                         self._answers[number] = answer
-                    if not self.stopped:
-                        report((number + 1) / (plan.answers + 1))
+                        report((number + 1) / (plan.parts + 1))
+            except Stopped:
+                pass
             finally:
                 halt.set()
                 pool.shutdown(wait=True)
-            self._best = (days, len(self._answers) == plan.answers, self._finish(problem, plan))
+            whole = len(self._answers) == plan.parts
+            self._best = (days, whole and not self.stopped, self._finish(problem, plan))
             if not self.stopped:
                 report(1.0)
 
     def _finish(self, problem: Problem, plan: Plan) -> Recovery:
-        answers = [self._answers[number] for number in sorted(self._answers)]
-        tracks, confidence = finish(problem, plan, answers, lambda: self.stopped)
+        tracks, confidence = finish(problem, plan, self._answers, lambda: self.stopped)
         return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
 
     def _recovery(self, cells: NDArray[np.int32], confidence: NDArray[np.float32]) -> Recovery:
@@ -186,7 +199,7 @@ class HabitsRun(Run):
         problem = self._problem(days)
         plan = Plan.of(problem, self.attack.effort, self.attack.seed)
         answers = dict(self._answers) if self._answered == days else {}
-        tracks, confidence = finish(problem, plan, [answers[n] for n in sorted(answers)], lambda: True)
+        tracks, confidence = finish(problem, plan, answers, lambda: True)
         return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
 
     def save(self, path: str | Path) -> None:

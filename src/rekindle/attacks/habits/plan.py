@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from rekindle.attacks.habits.chance import generator
 from rekindle.attacks.habits.consensus import align, decode
+from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
 from rekindle.attacks.habits.search import Chain, Model
 from rekindle.attacks.habits.track import track
 from rekindle.errors import InvalidData
 
-__all__ = ["EFFORTS", "Answer", "Plan", "finish", "follow"]
+__all__ = ["EFFORTS", "Answer", "Plan", "finish", "follow", "gather"]
 
 
 @dataclass(frozen=True)
@@ -25,29 +26,37 @@ class Effort:
 
     Attributes
     ----------
-    answers
-        How many answers vote.
+    groups, members
+        How many groups of answers, and how many answers each. The answers of a group become one better answer, and these
+        become the result.
     proposals
         Exchanges that each answer tries, per person.
-    work
-        At most how much work in all, in pieces of ways looked at; large problems get fewer exchanges.
+    search_work, polish_work
+        At most how much work in all: pieces of ways looked at, and products in the sweeps of the polish. Large problems
+        get fewer exchanges and sweeps.
     """
 
-    answers: int
+    groups: int
+    members: int
     proposals: int
-    work: float
+    search_work: float
+    polish_work: float
 
 
 EFFORTS = {
-    "low": Effort(4, 30, 3e7),
-    "normal": Effort(16, 110, 6e8),
-    "high": Effort(40, 220, 4e9),
+    "low": Effort(1, 4, 30, 5e7, 1e10),
+    "normal": Effort(6, 4, 110, 1e9, 1.5e11),
+    "high": Effort(16, 4, 110, 4e9, 6e11),
 }
 
 MOST_POINTS = 20_000_000
 MOST_PEOPLE = 5_000
+MOST_PLACES = 5_000
 BATCH = 250
 CUTS = (1, 2, 4)
+"""Into how many segments a day is cut to be linked again: each answer in another way."""
+FIRST_SWEEPS = 6
+FINAL_ROUNDS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,40 +83,76 @@ class Plan:
     ----------
     model
         What is usual for everybody.
-    answers, proposals
-        How many answers, and exchanges tried for each.
-    rounds
+    groups
+        How many groups of answers become one answer each; at most one: all answers become the result at once.
+    members
+        Answers in a group.
+    proposals
+        Exchanges tried for each answer.
+    link_rounds
         At most how often each segment is linked anew.
+    group_rounds, final_rounds
+        Rounds of polish for each group, and in the end. 0: the answers only vote.
     seed
         Of the attack.
     """
 
     model: Model
-    answers: int
+    groups: int
+    members: int
     proposals: int
-    rounds: int
+    link_rounds: int
+    group_rounds: int
+    final_rounds: int
     seed: int
 
     @classmethod
     def of(cls, problem: Problem, effort: str, seed: int) -> Plan:
         """Learn from the counts how people move, and plan accordingly."""
         much = EFFORTS[effort]
-        pooled = [track(problem, _seed(seed, 1000 + i), backwards=bool(i % 2)) for i in range(2)]
+        pooled = [track(problem, _seed(seed, 1000 + turn), backwards=bool(turn)) for turn in range(2)]
         moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
         people = problem.people
-        answers = much.answers
+        groups = much.groups if much.groups > 1 else 0
+        chains = much.groups * much.members + groups
         each = 20 + problem.ticks / 8 + 2 * moves / people
-        proposals = min(much.proposals * people, int(much.work / answers / each))
-        rounds = int(np.clip(3e4 / people, 4, 20))
-        return cls(Model.learn(problem, pooled), answers, proposals, rounds, seed)
+        sweeps = much.polish_work / max(1.0, sweep_work(problem))
+        final_rounds = int(np.clip((sweeps / 3 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
+        group_rounds = int(np.clip((sweeps * 2 / 3 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
+        return cls(
+            model=Model.learn(problem, pooled),
+            groups=groups,
+            members=much.members,
+            proposals=min(much.proposals * people, int(much.search_work / chains / each)),
+            link_rounds=int(np.clip(3e4 / people, 4, 20)),
+            group_rounds=min(group_rounds, final_rounds),
+            final_rounds=final_rounds,
+            seed=seed,
+        )
+
+    @property
+    def answers(self) -> int:
+        """How many answers are found from the counts alone."""
+        return max(1, self.groups) * self.members
+
+    @property
+    def parts(self) -> int:
+        """How many answers there are, those of the groups included."""
+        return self.answers + self.groups
+
+    def group(self, number: int) -> range:
+        """Numbers of the answers that the answer with that number is made of."""
+        first = (number - self.answers) * self.members
+        return range(first, first + self.members)
 
     @staticmethod
-    def check(people: int, steps: int, effort: str) -> None:
+    def check(people: int, steps: int, places: int) -> None:
         """Refuse what is beyond reach."""
-        if people > MOST_PEOPLE or people * steps > MOST_POINTS:
+        if people > MOST_PEOPLE or places > MOST_PLACES or people * steps > MOST_POINTS:
             raise InvalidData(
-                f"There are {people:,} people and {steps:,} steps; Habits reaches to {MOST_PEOPLE:,} people and "
-                f"{MOST_POINTS:,} points. Use Enhanced, or attack a part of the days."
+                f"There are {people:,} people, {steps:,} steps and {places:,} places in use; Habits reaches to "
+                f"{MOST_PEOPLE:,} people, {MOST_PLACES:,} places and {MOST_POINTS:,} people times steps. "
+                "Use Enhanced, or attack fewer days."
             )
 
 
@@ -123,22 +168,57 @@ def follow(problem: Problem, plan: Plan, number: int, stopped: Callable[[], bool
     tracks = track(problem, seed, backwards=bool(number % 2))
     if stopped():
         return None
-    tracks = relink(problem, tracks, seed, segments_per_day=CUTS[number % len(CUTS)], rounds=plan.rounds)
-    chain = Chain(problem, plan.model, tracks, generator(seed, 3))
-    for done in range(0, plan.proposals, BATCH):
-        if stopped():
-            return None
-        chain.run(min(BATCH, plan.proposals - done), 1.0, 1.0)
-    return Answer(chain.tracks, chain.score)
+    tracks = relink(problem, tracks, seed, segments_per_day=CUTS[number % len(CUTS)], rounds=plan.link_rounds)
+    return _search(problem, plan, tracks, number, stopped)
+
+
+def gather(
+    problem: Problem, plan: Plan, answers: Sequence[Answer], number: int, stopped: Callable[[], bool]
+) -> Answer | None:
+    """Make one answer of a group: consensus, polish, search. None if it was stopped before there was one."""
+    if stopped():
+        return None
+    tracks, _ = _agree(problem, plan, answers, plan.group_rounds, stopped)
+    return _search(problem, plan, tracks, number, stopped)
 
 
 def finish(
-    problem: Problem, plan: Plan, answers: list[Answer], stopped: Callable[[], bool]
+    problem: Problem, plan: Plan, answers: dict[int, Answer], stopped: Callable[[], bool]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Make one of all answers: (people, ticks) int32 places and float32 confidence. Without answers, only track."""
-    if not answers:
+    """Make the result of all answers: (people, ticks) int32 places and float32 confidence.
+
+    After a stop some answers are missing; without any, people are only tracked.
+    """
+    first = [answers[number] for number in range(plan.answers) if number in answers]
+    if not first:
         tracks = track(problem, _seed(plan.seed, 0))
         return tracks, np.full(tracks.shape, 0.5, np.float32)
+    second = [answers[number] for number in range(plan.answers, plan.parts) if number in answers]
+    tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped)
+    # The first answers know nothing of each other, so that they agree is worth more than the polish's own opinion.
+    voters = align(problem, [tracks, *(answer.tracks for answer in first)], 0, rounds=1)[1:]
+    votes = np.zeros(tracks.shape, np.float32)
+    for voter in voters:
+        votes += voter == tracks
+    return tracks, np.asarray(np.sqrt(probability * votes / len(voters)), dtype=np.float32)
+
+
+def _search(
+    problem: Problem, plan: Plan, tracks: NDArray[np.int32], number: int, stopped: Callable[[], bool]
+) -> Answer | None:
+    chain = Chain(problem, plan.model, tracks, generator(_seed(plan.seed, number), 3))
+    for done in range(0, plan.proposals, BATCH):
+        if stopped():
+            return None
+        chain.run(min(BATCH, plan.proposals - done))
+    return Answer(chain.tracks, chain.score)
+
+
+def _agree(
+    problem: Problem, plan: Plan, answers: Sequence[Answer], rounds: int, stopped: Callable[[], bool]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     best = int(np.argmax([answer.score for answer in answers]))
     aligned = align(problem, [answer.tracks for answer in answers], best)
+    if rounds and not stopped():
+        return polish(problem, plan.model, aligned, rounds=rounds, stopped=stopped)
     return decode(problem, aligned)

@@ -142,7 +142,7 @@ class Chain:
         """Log probability of everybody's habits, up to a constant."""
         return float(self.scores.sum())
 
-    def run(self, proposals: int, hot: float, cold: float, noise: float = 0.3) -> int:
+    def run(self, proposals: int, hot: float = 1.0, cold: float = 1.0, noise: float = 0.3) -> int:
         """Make proposals while the temperature falls from hot to cold; give how many were taken."""
         return int(
             _anneal(self.tracks, self.scores, *self._fixed, self._tables, proposals, hot, cold, noise, self.random)
