@@ -47,7 +47,7 @@ def map_people(
     *,
     method: Literal["optimal", "greedy"] = "optimal",
     dense_up_to: int = 3000,
-    gap: float = 5e-3,
+    gap: float = 0.01,
     progress: Progress | None = None,
 ) -> Mapping:
     """Match each recovered person with a true person of their own.
