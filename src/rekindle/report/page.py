@@ -444,8 +444,9 @@ class _Page:
         people, shown = self.audit.recovered.people, len(self.replay)
         calendar = self.audit.recovered.calendar
         options = "".join(f"<option>{escape(name)}</option>" for name, _ in self.replay)
+        lively = self._liveliest_day()
         days = "".join(
-            f"<option>Day {number + 1}: {calendar.time(day.start):%A %d %B}</option>"
+            f"<option{' selected' if number == lively else ''}>Day {number + 1}: {calendar.time(day.start):%A %d %B}</option>"
             for number, day in enumerate(calendar.days())
         )
         screens = self._screen("recovered", f"Rebuilt by the {self.best.attack} attack")
@@ -467,6 +468,12 @@ class _Page:
             '<p class="clock" id="clock"></p><p id="status" role="status"></p>'
             f'<div class="screens">{screens}</div>'
         )
+
+    def _liveliest_day(self) -> int:
+        """The day on which the person who is shown first moves most."""
+        _, row, true = next(iter(self._to_show()))
+        cells = self.audit.recovered.cells[row] if true is None else true
+        return int(np.argmax([np.count_nonzero(np.diff(cells[day])) for day in self.audit.recovered.calendar.days()]))
 
     @staticmethod
     def _screen(kind: str, name: str) -> str:
@@ -553,7 +560,7 @@ class _Page:
         for person in audit.people:
             row = place[person.person]
             if audit.matched[row] >= 0:
-                name = f"{person.person} ({words.percent(person.accuracy)} in the right place)"
+                name = f"Person {person.person} ({words.percent(person.accuracy)} in the right place)"
                 yield name, int(audit.matched[row]), audit.truth.cells[row]
 
     def replay_data(self) -> dict[str, Any]:
