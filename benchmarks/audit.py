@@ -34,6 +34,10 @@ def cpu_seconds() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
+def make(kind: type[rk.Attack], effort: str) -> rk.Attack:
+    return kind(effort=effort) if "effort" in kind().settings() else kind()  # type: ignore[call-arg]
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--people", type=int, default=40)
@@ -43,6 +47,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
+    options.add_argument("--effort", default="low", help="of attacks that have it")
     given = options.parse_args()
     city = rk.SyntheticCity(
         people=given.people, days=given.days, step=given.step, width_km=given.size_km, height_km=given.size_km
@@ -57,7 +62,7 @@ def main() -> None:
         begin = time.perf_counter()
         found = audit(
             truth,
-            attacks=[ATTACKS[name]() for name in given.attacks],
+            attacks=[make(ATTACKS[name], given.effort) for name in given.attacks],
             defences=DEFENCES,
             seeds=given.seeds,
             workers=given.workers,

@@ -69,8 +69,8 @@ def test_states_the_risk_beside_chance_and_perfect(truth):
         assert best.reidentified[points].value <= risks["perfect"].reidentified[points].value
     assert len(best.by_hour) == 24
     assert len(best.by_place) == len(truth.locations)
-    assert [one["days"] for one in found.growth["enhanced"]] == [1, 2]
-    assert found.growth["enhanced"][-1]["accuracy"] == pytest.approx(best.by_order[0])
+    assert [one.days for one in found.growth["enhanced"]] == [1, 2]
+    assert found.growth["enhanced"][-1].accuracy == pytest.approx(best.by_order[0])
     assert [person.accuracy for person in found.people] == sorted((p.accuracy for p in found.people), reverse=True)
     assert {person.person for person in found.people} == set(truth.people_ids)
     assert found.unknown == ()
@@ -240,6 +240,14 @@ def test_one_person_in_one_place():
     numbers(found)
 
 
+def test_without_nights_and_working_hours():
+    truth = random_truth(np.random.default_rng(0), people=5, places=4, steps=3, step="24h", start="2024-03-01 06:00")
+    found = small_audit(truth)
+    assert found.given.strongest.home is None
+    assert found.people[0].home is None
+    numbers(found)
+
+
 def test_bad_input(truth):
     counts = truth.counts()
     with pytest.raises(rk.InvalidSetting, match="at least one"):
@@ -252,6 +260,8 @@ def test_bad_input(truth):
         small_audit(truth, defences=[Round(to=2), Round(to=2)])
     with pytest.raises(rk.InvalidData, match="needs the people"):
         small_audit(counts, defences=[Sample(share=0.5)])
+    with pytest.raises(rk.InvalidData, match="needs the people"):
+        small_audit(Release.of(counts), truth=truth, defences=[Sample(share=0.5)])
     with pytest.raises(rk.InvalidSetting, match="seeds"):
         small_audit(truth, seeds=0)
     with pytest.raises(rk.InvalidData, match="cannot be audited"):

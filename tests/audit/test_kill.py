@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import rekindle as rk
 from rekindle.audit import audit
@@ -36,7 +37,7 @@ def settings():
 def test_killed_and_started_again(tmp_path):
     cells = tmp_path / "cells"
     command = [sys.executable, "-c", SCRIPT, str(cells)]
-    process = subprocess.Popen(command, start_new_session=True)
+    process = subprocess.Popen(command, start_new_session=True, cwd=Path(__file__).parents[2])
     try:
         for _ in range(2400):
             done = len(list(cells.glob("[!.]*.npz"))) if cells.exists() else 0

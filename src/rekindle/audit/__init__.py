@@ -1,6 +1,6 @@
 """Attacks x defences on a dataset, with intervals; parallel."""
 
-from rekindle.audit.audit import Agreement, AttackRisk, Audit, PersonRisk, ReleaseRisk, audit
+from rekindle.audit.audit import Agreement, AttackRisk, Audit, Growth, PersonRisk, ReleaseRisk, audit
 from rekindle.audit.quick import quick_audit
 from rekindle.audit.risk import RULE, Estimate, Verdict
 
@@ -10,6 +10,7 @@ __all__ = [
     "AttackRisk",
     "Audit",
     "Estimate",
+    "Growth",
     "PersonRisk",
     "ReleaseRisk",
     "Verdict",

@@ -22,6 +22,7 @@ from rekindle.audit.cells import (
     Result,
     attack_release,
     compare_recoveries,
+    people_or_data,
     publish,
     repaired,
 )
@@ -35,7 +36,7 @@ from rekindle.io.dataset import check_truth
 from rekindle.io.files import write_json
 from rekindle.model import Counts, Release, Trajectories
 
-__all__ = ["Agreement", "AttackRisk", "Audit", "PersonRisk", "ReleaseRisk", "audit"]
+__all__ = ["Agreement", "AttackRisk", "Audit", "Growth", "PersonRisk", "ReleaseRisk", "audit"]
 
 Progress = Callable[[int, int | None], None]
 
@@ -123,13 +124,43 @@ class ReleaseRisk:
 
 @dataclass(frozen=True)
 class PersonRisk:
-    """How exposed one true person is to the strongest attack, as a mean over the row orders."""
+    """How exposed one true person is to the strongest attack, as a mean over the row orders.
+
+    Attributes
+    ----------
+    person
+        The name.
+    accuracy, chance
+        Share of steps in the right place, and that of chance.
+    home, work
+        In which share of the row orders they were found; None where the calendar has no such steps.
+    """
 
     person: str
     accuracy: float
     chance: float
-    home: float
-    work: float
+    home: float | None
+    work: float | None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What is found when only the first days of the release as given are published, under the first row order.
+
+    Attributes
+    ----------
+    days
+        How many.
+    accuracy, home
+        As in `AttackRisk`.
+    reidentified
+        How often someone who knows four points finds the right person, and only them.
+    """
+
+    days: int
+    accuracy: float
+    home: float | None
+    reidentified: float
 
 
 @dataclass(frozen=True)
@@ -165,7 +196,7 @@ class Audit:
     people
         How exposed each person is, the most exposed first; empty without the truth.
     growth
-        By attack: accuracy, homes found and people found by four points, by the number of days that are published.
+        By attack: how exposure grows with the number of days that are published.
     agreements
         Between row orders of an attack, and between attacks.
     left_out
@@ -183,7 +214,7 @@ class Audit:
     verdict: Verdict
     releases: tuple[ReleaseRisk, ...]
     people: tuple[PersonRisk, ...]
-    growth: dict[str, list[dict[str, float]]]
+    growth: dict[str, tuple[Growth, ...]]
     agreements: tuple[Agreement, ...]
     left_out: dict[str, str]
     settings: dict[str, Any]
@@ -252,7 +283,7 @@ class Audit:
             "left_out": self.left_out,
             "places": list(self.recovered.locations.ids),
             "people": [asdict(person) for person in self.people],
-            "growth": self.growth,
+            "growth": {name: [asdict(one) for one in steps] for name, steps in self.growth.items()},
             "agreements": [asdict(one) for one in self.agreements],
         }
 
@@ -388,7 +419,7 @@ def _choose(
             )
         defence = defence.seeded(0)
         try:
-            defence(truth if defence.needs_people and truth is not None else given)
+            defence(people_or_data(given, truth, defence))
         except RekindleError as error:
             if defences is not None and not isinstance(error, NothingLeft):
                 raise
@@ -531,7 +562,7 @@ class _Findings:
             verdict=judge(strongest.share),
             releases=releases,
             people=self._people(strongest.attack),
-            growth={name: steps for name, steps in growth.items() if steps},
+            growth={name: tuple(Growth(**one) for one in steps) for name, steps in growth.items() if steps},
             agreements=tuple(self.agreements),
             left_out=left_out,
             settings=settings,
@@ -605,13 +636,17 @@ class _Findings:
 
         def mean(name: str, field: str) -> NDArray[np.float64]:
             values = [self.results[0, seed, name].arrays[f"exposure.{field}"] for seed in range(self.plan.seeds)]
-            return np.asarray(np.nan_to_num(np.mean(values, axis=0)))
+            return np.asarray(np.mean(values, axis=0))
 
         accuracy, chance = mean(strongest, "accuracy"), mean("chance", "accuracy")
         home, work = mean(strongest, "home"), mean(strongest, "work")
         return tuple(
             PersonRisk(
-                truth.people_ids[row], float(accuracy[row]), float(chance[row]), float(home[row]), float(work[row])
+                truth.people_ids[row],
+                float(accuracy[row]),
+                float(chance[row]),
+                None if math.isnan(home[row]) else float(home[row]),
+                None if math.isnan(work[row]) else float(work[row]),
             )
             for row in np.argsort(-accuracy, kind="stable")
         )

@@ -59,8 +59,12 @@ class Attempt:
         if self.attack is None:
             return YARDSTICKS[self.name](counts, seed=seed)
         attack: Any = self.attack
-        if dataclasses.is_dataclass(attack) and any(one.name == "seed" for one in dataclasses.fields(attack)):
-            attack = dataclasses.replace(attack, seed=seed)  # type: ignore[type-var]
+        names = {one.name for one in dataclasses.fields(attack)} if dataclasses.is_dataclass(attack) else set()
+        # The cells are what runs side by side, so each keeps to one core.
+        own = {"seed": seed, "workers": 1}
+        attack = (
+            dataclasses.replace(attack, **{name: own[name] for name in own if name in names}) if names else attack
+        )
         found: Trajectories = attack.recover(counts).trajectories
         return found
 
@@ -84,7 +88,7 @@ def publish(
     scale = 1.0
     if defence is not None:
         defence = defence.seeded(seed)
-        release, scale = defence(truth if defence.needs_people and truth is not None else data), defence.scale
+        release, scale = defence(people_or_data(data, truth, defence)), defence.scale
     untouched = defence is None and isinstance(data, Counts) and people in (None, data.people)
     counts = data if untouched and isinstance(data, Counts) else repair(release, people)
     real = data if isinstance(data, Counts) else None if truth is None else truth.counts()
@@ -100,6 +104,13 @@ def publish(
         },
         {"values": counts.values.astype(np.min_scalar_type(counts.people)), "xy_km": counts.locations.xy_km},
     )
+
+
+def people_or_data(
+    data: Counts | Release, truth: Trajectories | None, defence: Defence
+) -> Counts | Release | Trajectories:
+    """What a defence is applied to: the people, where it needs them and the data are no more than their counts."""
+    return truth if defence.needs_people and truth is not None and isinstance(data, Counts) else data
 
 
 def repaired(result: Result) -> Counts:
@@ -171,7 +182,7 @@ def _days_of_growth(calendar: Calendar) -> list[int]:
 
 def _growth(
     attempt: Attempt, counts: Counts, recovered: Trajectories, truth: Trajectories, seed: int
-) -> Iterator[dict[str, float]]:
+) -> Iterator[dict[str, float | None]]:
     for days in _days_of_growth(counts.calendar):
         part = slice(0, counts.calendar.day(days - 1).stop)
         so_far, known = recovered.part(part), truth.part(part)
@@ -181,7 +192,7 @@ def _growth(
         yield {
             "days": days,
             "accuracy": found.mean_accuracy,
-            "home": float(found.home.mean() * found.weight),
+            "home": None if np.isnan(found.home).all() else float(found.home.mean() * found.weight),
             "reidentified": float(np.nanmean(found.reidentified[:, min(3, found.reidentified.shape[1] - 1)])),
         }
 

@@ -41,7 +41,7 @@ def default_defences(given: Counts | Release, truth: Trajectories | None) -> lis
         CoarserSpace(km=3 * _spacing_km(given)),
         CoarserTime(step=_longer_step(given)),
     ]
-    return chosen if truth is None else [*chosen, Sample(share=0.5)]
+    return [*chosen, Sample(share=0.5)] if truth is not None and isinstance(given, Counts) else chosen
 
 
 def _spacing_km(given: Counts | Release) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rekindle.attacks import ATTACKS
+from rekindle.attacks import ATTACKS, Attack
 from rekindle.audit import Audit
 from rekindle.audit import audit as run_audit
 from rekindle.cli.shared import console, make_attack, showing_progress, table
@@ -41,6 +41,10 @@ def audit(
             help="What to try, such as 'suppress:below=10 + round:to=5' or a preset "
             f"({', '.join(PRESETS)}); may be repeated. Default: eight that suit the data. 'none': none."
         ),
+    ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option(help="For attacks that have one: low (a first look, for many defences), normal or high."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Row orders, each with its own draw of random defences.")] = 3,
     truth: Annotated[
@@ -92,7 +96,7 @@ def audit(
         raise InvalidFile(out, "the audit needs a folder, but this is a file.")
     if out.is_dir() and any(out.iterdir()) and not (out / CELLS).is_dir():
         raise InvalidFile(out, "this folder holds other things than an audit; it was left as it is.")
-    attacks = None if attack is None else [make_attack(name, {}) for name in attack]
+    attacks = [_make(name, effort) for name in attack or ATTACKS]
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
     (out / CELLS).mkdir(parents=True, exist_ok=True)
     try:
@@ -158,6 +162,12 @@ def _read(
         return read_counts(path, locations, step=step, cell_km=cell_km)
     except RekindleError:
         return read_release(path, locations, absent=meaning, step=step, cell_km=cell_km)
+
+
+def _make(name: str, effort: str | None) -> Attack:
+    """Build an attack; effort is for those that have the setting."""
+    plain = make_attack(name, {})
+    return plain if effort is None or "effort" not in plain.settings() else make_attack(name, {"effort": effort})
 
 
 def _truth(path: Path) -> Trajectories:

@@ -381,17 +381,21 @@ class _Page:
             "How often someone who knows some moments finds the right person", points,
             xname="moments that someone knows", xticks=[(at, str(at)) for at in range(1, 6)], dots=True,
         )  # fmt: skip
-        grown = self.audit.growth.get(self.best.attack, [])
-        guess = self.audit.growth.get("chance", [])
+        grown = self.audit.growth.get(self.best.attack, ())
+        guess = self.audit.growth.get("chance", ())
         kinds = [
-            ("in the right place", self.css(self.best.attack), [(one["days"], one["accuracy"]) for one in grown]),
-            ("homes found", "k1", [(one["days"], one["home"]) for one in grown]),
-            ("found by 4 moments", "k2", [(one["days"], one["reidentified"]) for one in grown]),
-            ("in the right place by guessing", self.css("chance"), [(one["days"], one["accuracy"]) for one in guess]),
+            charts.Line(
+                "in the right place", self.css(self.best.attack), [(one.days, one.accuracy) for one in grown]
+            ),
+            charts.Line("homes found", "k1", [(one.days, one.home) for one in grown]),
+            charts.Line("found by 4 moments", "k2", [(one.days, one.reidentified) for one in grown]),
+            charts.Line(
+                "in the right place by guessing", self.css("chance"), [(one.days, one.accuracy) for one in guess]
+            ),
         ]
-        ticks = _apart([one["days"] for one in grown])
+        ticks = _apart([one.days for one in grown])
         growth = charts.lines(
-            "How exposure grows with the number of published days", [charts.Line(*kind) for kind in kinds],
+            "How exposure grows with the number of published days", kinds,
             xname="days published", xticks=[(tick, f"{tick:g}") for tick in ticks], dots=True,
         )  # fmt: skip
         table = _table(
@@ -635,8 +639,8 @@ def _plain(value: Estimate | None) -> str:
     return "–" if value is None else words.percent(value.value)
 
 
-def _bare(share: float) -> str:
-    return words.percent(share)
+def _bare(share: float | None) -> str:
+    return "–" if share is None else words.percent(share)
 
 
 def _large(error: float) -> str:
