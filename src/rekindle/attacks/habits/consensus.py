@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -17,18 +19,25 @@ MOST_WORK = 2e9
 
 
 def align(
-    problem: Problem, answers: list[NDArray[np.int32]], reference: int, *, rounds: int = 6
-) -> list[NDArray[np.int32]]:
+    answers: Sequence[NDArray[np.integer]],
+    reference: int,
+    *,
+    lengths: NDArray[np.int64],
+    places: int,
+    rounds: int = 6,
+) -> list[NDArray[np.integer]]:
     """Order the people of each answer alike.
 
     Parameters
     ----------
-    problem
-        The counts.
     answers
-        Each (people, ticks) int32 places.
+        Each (people, ticks) places.
     reference
         The answer that the others are matched to at first; then all are matched to the average of all.
+    lengths
+        (ticks,) int64: how much each tick counts.
+    places
+        How many places there are.
     rounds
         At most how often.
 
@@ -39,9 +48,8 @@ def align(
     people, ticks = answers[0].shape
     every = max(1, int(np.ceil(len(answers) * people * people * ticks * rounds / MOST_WORK)))
     chosen = np.arange(0, ticks, every)
-    weight = problem.lengths[chosen].astype(np.float64)
-    stack = np.stack([answer[:, chosen] for answer in answers])
-    places = problem.counts.shape[1]
+    weight = lengths[chosen].astype(np.float64)
+    stack = np.stack([answer[:, chosen] for answer in answers]).astype(np.int32)
     orders = np.zeros((len(answers), people), np.int64)
     model = stack[reference : reference + 1]
     for _ in range(rounds):
@@ -77,23 +85,20 @@ def _likeness(
     return likeness
 
 
-def decode(
-    problem: Problem, answers: list[NDArray[np.int32]], weights: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def decode(problem: Problem, answers: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Put everyone where most of the aligned answers have them, with exact counts.
 
     Returns
     -------
     (people, ticks) int32 places, and (people, ticks) float32 share of the answers that agree.
     """
-    stack = np.stack(answers)
-    share = np.full(len(answers), 1.0 / len(answers)) if weights is None else weights / weights.sum()
-    return _decode(stack, share, problem.counts)
+    tracks, share = _decode(np.stack(answers).astype(np.int32), problem.counts)
+    return tracks, share
 
 
 @njit(cache=True, nogil=True)
 def _decode(
-    answers: NDArray[np.int32], share: NDArray[np.float64], counts: NDArray[np.int64]
+    answers: NDArray[np.int32], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:  # pragma: no cover
     members, people, ticks = answers.shape
     places = counts.shape[1]
@@ -130,7 +135,7 @@ def _decode(
         for row in range(size):
             person = open_rows[row]
             for member in range(members):
-                votes[person, answers[member, person, tick]] += share[member]
+                votes[person, answers[member, person, tick]] += 1.0 / members
             for column in range(size):
                 cost[row, column] = -votes[person, seats[column]]
                 # Where the votes are even, stay.

@@ -196,7 +196,7 @@ def finish(
     second = [answers[number] for number in range(plan.answers, plan.parts) if number in answers]
     tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped)
     # The first answers know nothing of each other, so that they agree is worth more than the polish's own opinion.
-    voters = align(problem, [tracks, *(answer.tracks for answer in first)], 0, rounds=1)[1:]
+    voters = _aligned(problem, [tracks, *(answer.tracks for answer in first)], 0, rounds=1)[1:]
     votes = np.zeros(tracks.shape, np.float32)
     for voter in voters:
         votes += voter == tracks
@@ -218,7 +218,13 @@ def _agree(
     problem: Problem, plan: Plan, answers: Sequence[Answer], rounds: int, stopped: Callable[[], bool]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     best = int(np.argmax([answer.score for answer in answers]))
-    aligned = align(problem, [answer.tracks for answer in answers], best)
+    aligned = _aligned(problem, [answer.tracks for answer in answers], best)
     if rounds and not stopped():
         return polish(problem, plan.model, aligned, rounds=rounds, stopped=stopped)
     return decode(problem, aligned)
+
+
+def _aligned(
+    problem: Problem, answers: Sequence[NDArray[np.int32]], reference: int, rounds: int = 6
+) -> list[NDArray[np.integer]]:
+    return align(answers, reference, lengths=problem.lengths, places=problem.counts.shape[1], rounds=rounds)

@@ -6,7 +6,7 @@ number of people is the count: a Schrödinger bridge with many walkers, solved b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,7 +96,7 @@ class Profile:
     left: Floats
 
     @classmethod
-    def of(cls, problem: Problem, answers: list[NDArray[np.int32]]) -> Profile:
+    def of(cls, problem: Problem, answers: Sequence[NDArray[np.integer]]) -> Profile:
         people, places = problem.people, problem.counts.shape[1]
         hours = np.zeros((people, HOURS, places), np.float32)
         hour = np.minimum(problem.clock * HOURS / 24, HOURS - 1).astype(np.int64)
@@ -118,7 +118,7 @@ class Profile:
 def polish(
     problem: Problem,
     model: Model,
-    answers: list[NDArray[np.int32]],
+    answers: Sequence[NDArray[np.integer]],
     *,
     rounds: int = 4,
     own_moves: float = 1.0,
@@ -201,7 +201,7 @@ def _habits(hours: Floats) -> Floats:
     return np.asarray(np.log(0.6 * smooth + 0.39 * overall + 0.01 * everyone + 1e-6), dtype=np.float32)
 
 
-def _dwells(tracks: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _dwells(tracks: NDArray[np.integer], starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Lengths of all stays that have a beginning and an end, in steps: int64."""
     person, tick = np.nonzero(tracks[:, 1:] != tracks[:, :-1])
     time = starts[tick + 1]

@@ -1,0 +1,210 @@
+"""The parts of Habits, each against a case worked out by hand or a plain reference."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from tests.small import random_truth
+
+import rekindle as rk
+from rekindle.attacks.habits.chance import generator, uniform, whole
+from rekindle.attacks.habits.consensus import align, decode
+from rekindle.attacks.habits.polish import Rates, polish
+from rekindle.attacks.habits.problem import Problem, count, spacing
+from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.search import (
+    BIN_PRIOR,
+    DWELL_WEIGHT,
+    MOVE_WEIGHT,
+    PLACE_PRIOR,
+    Chain,
+    Model,
+)
+from rekindle.attacks.habits.track import assign, track
+
+
+def problem_of(truth):
+    counts = truth.counts()
+    return Problem.of(counts.values, counts.locations, counts.calendar)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problem_of(random_truth(np.random.default_rng(5), people=10, places=9, steps=96, step="1h", stay=0.8))
+
+
+@pytest.fixture(scope="module")
+def tracks(problem):
+    return track(problem, 0)
+
+
+def line(*rows, step="1h"):
+    places = rk.Locations([[float(x), 0.0] for x in range(max(map(max, rows)) + 1)])
+    return rk.Trajectories(np.array(rows), places, rk.Calendar("2024-03-01", step, len(rows[0])))
+
+
+def test_problem_keeps_used_places_and_changes_only():
+    made = problem_of(line([0, 0, 0, 3, 3], [1, 1, 1, 1, 1]))
+    assert made.places.tolist() == [0, 1, 3]
+    assert made.starts.tolist() == [0, 3, 5]
+    assert made.counts.tolist() == [[1, 1, 0], [0, 1, 1]]
+    assert made.expand(np.array([[0, 2], [1, 1]])).tolist() == [[0, 0, 0, 3, 3], [1, 1, 1, 1, 1]]
+    with pytest.raises(rk.InvalidData, match="counts"):
+        made.check(np.array([[0, 0], [1, 1]]))
+    with pytest.raises(rk.InvalidData, match="shape"):
+        made.check(np.array([[0, 2]]))
+
+
+def test_spacing_is_the_least_distance_between_different_centres():
+    xy = np.random.default_rng(0).uniform(0, 10, (40, 2))
+    gaps = np.hypot(*(xy[:, None] - xy).T)
+    assert spacing(np.concatenate([xy, xy[:1]])) == pytest.approx(gaps[gaps > 0].min())
+    assert spacing(xy[:1]) == 1.0
+
+
+def test_random_numbers_are_even_and_repeatable():
+    state = generator(1, 2)
+    drawn = np.array([uniform(state) for _ in range(4000)])
+    assert drawn.min() > 0
+    assert drawn.max() < 1
+    assert abs(drawn.mean() - 0.5) < 0.02
+    assert {whole(state, 3) for _ in range(100)} == {0, 1, 2}
+    assert uniform(generator(1, 2)) == drawn[0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 30])
+def test_assignment_is_optimal(size):
+    cost = np.random.default_rng(size).integers(0, 20, (size, size)).astype(float)
+    chosen = assign(cost)
+    assert sorted(chosen) == list(range(size))
+    rows, columns = linear_sum_assignment(cost)
+    assert cost[np.arange(size), chosen].sum() == pytest.approx(cost[rows, columns].sum())
+
+
+def test_last_in_first_out():
+    """Someone passes a place where another has long been: it is the passer who goes on."""
+    truth = line([1] * 12, [0] * 8 + [1] + [2] * 3)
+    for backwards in (False, True):
+        found = problem_of(truth).expand(track(problem_of(truth), 0, backwards=backwards))
+        assert sorted(found.tolist()) == sorted(truth.cells.tolist())
+
+
+def test_tracks_have_the_counts(problem):
+    for seed in range(4):
+        found = track(problem, seed, backwards=bool(seed % 2), noise=1.0)
+        assert np.array_equal(count(found, problem.counts.shape[1]), problem.counts)
+
+
+def test_segments_go_to_whom_they_resemble():
+    """Two people whose tracks were exchanged on the third of five days get their own day back."""
+    one, other = ([0] * 12 + [1] * 12) * 5, ([3] * 12 + [4] * 12) * 5
+    truth = line(one, other)
+    made = problem_of(truth)
+    mixed = track(made, 0)
+    by_place = mixed[np.argsort(mixed[:, 0])].copy()
+    day_three = (made.starts[:-1] >= 48) & (made.starts[:-1] < 72)
+    by_place[:, day_three] = by_place[::-1, day_three]
+    found = made.expand(relink(made, by_place, 0, segments_per_day=1))
+    assert sorted(found.tolist()) == sorted([one, other])
+
+
+def test_links_keep_the_counts(problem, tracks):
+    for cuts in (1, 2, 4):
+        assert np.array_equal(
+            count(relink(problem, tracks, 1, segments_per_day=cuts), problem.counts.shape[1]), problem.counts
+        )
+
+
+def plain_score(row, problem, model):
+    """Log probability of a person's moves, stays and places, each given those before."""
+    moved, left, stayed, at, at_bin = Counter(), Counter(), Counter(), Counter(), Counter()
+    total, since = 0.0, 0
+    for tick, here in enumerate(map(int, row)):
+        if tick and row[tick - 1] != here:
+            last, kind = int(row[tick - 1]), min(11, int(math.log2(problem.starts[tick] - since)))
+            total += math.log(
+                (moved[last, here] + MOVE_WEIGHT * model.moves[last, here]) / (left[last] + MOVE_WEIGHT)
+            )
+            total += math.log((stayed[last, kind] + DWELL_WEIGHT * model.dwells[kind]) / (left[last] + DWELL_WEIGHT))
+            moved[last, here] += 1
+            left[last] += 1
+            stayed[last, kind] += 1
+            since = problem.starts[tick]
+        for sample in range(problem.samples[tick], problem.samples[tick + 1]):
+            part = int(problem.bins[sample])
+            total += 0.25 * (math.log(at[here] + PLACE_PRIOR) + math.log(at_bin[here, part] + BIN_PRIOR))
+            at[here] += 1
+            at_bin[here, part] += 1
+    return total
+
+
+def test_score_equals_the_plain_one_before_and_after_the_search(problem, tracks):
+    model = Model.learn(problem, [tracks])
+    chain = Chain(problem, model, tracks, generator(0))
+    assert chain.scores == pytest.approx([plain_score(row, problem, model) for row in tracks])
+    before = chain.score
+    assert chain.run(500) > 0
+    assert np.array_equal(count(chain.tracks, problem.counts.shape[1]), problem.counts)
+    assert chain.scores == pytest.approx([plain_score(row, problem, model) for row in chain.tracks])
+    assert chain.score > before
+    assert not np.array_equal(chain.tracks, tracks)
+
+
+def test_an_exchange_at_a_meeting_repairs_two_people():
+    """Two people meet at noon every day; once their ways were exchanged. The search exchanges them back."""
+    rows = [([home] * 11 + [2] * 2 + [home] * 11) * 6 for home in (0, 4)]
+    made = problem_of(line(*rows))
+    right = np.searchsorted(made.places, np.array(rows)[:, made.starts[:-1]]).astype(np.int32)
+    wrong = right.copy()
+    wrong[:, made.starts[:-1] >= 60] = wrong[::-1, made.starts[:-1] >= 60]
+    chain = Chain(made, Model.learn(made, [wrong]), wrong, generator(0))
+    assert Chain(made, chain.model, right, generator(0)).score > chain.score
+    chain.run(200)
+    assert sorted(chain.tracks.tolist()) == sorted(right.tolist())
+
+
+def test_alignment_undoes_any_order(problem, tracks):
+    random = np.random.default_rng(0)
+    answers = [tracks, *(tracks[random.permutation(len(tracks))] for _ in range(3))]
+    aligned = align(answers, 0, lengths=problem.lengths, places=problem.counts.shape[1])
+    for answer in aligned:
+        assert np.array_equal(answer, tracks)
+
+
+def test_consensus_follows_the_majority_with_exact_counts(problem, tracks):
+    other = tracks.copy()
+    other[[0, 1]] = other[[1, 0]]
+    found, share = decode(problem, [tracks, tracks, other])
+    assert np.array_equal(found, tracks)
+    assert share[2:].min() == 1
+    assert share[:2].min() == pytest.approx(2 / 3)
+    mixed, _ = decode(problem, [track(problem, seed) for seed in range(5)])
+    assert np.array_equal(count(mixed, problem.counts.shape[1]), problem.counts)
+
+
+def test_polish_keeps_counts_and_unanimous_people():
+    rows = [([home] * 11 + [2] * 2 + [home] * 11) * 6 for home in (0, 4)]
+    made = problem_of(line(*rows))
+    right = np.searchsorted(made.places, np.array(rows)[:, made.starts[:-1]]).astype(np.int32)
+    found, probability = polish(made, Model.learn(made, [right]), [right, right])
+    assert np.array_equal(found, right)
+    assert probability.min() > 0.9
+
+
+def test_polish_has_exact_counts_on_noise(problem):
+    answers = [track(problem, seed) for seed in range(3)]
+    found, probability = polish(problem, Model.learn(problem, answers), answers, rounds=2)
+    assert np.array_equal(count(found, problem.counts.shape[1]), problem.counts)
+    assert probability.min() >= 0
+    assert probability.max() <= 1 + 1e-6
+
+
+def test_rates_find_two_kinds_of_stay():
+    random = np.random.default_rng(0)
+    dwells = np.concatenate([random.geometric(0.5, 3000), random.geometric(0.01, 1000)])
+    rates = Rates.learn(dwells)
+    assert rates.leave == pytest.approx(0.01, rel=0.15)
+    assert rates.pass_on == pytest.approx(0.5 * 0.75, rel=0.15)
+    assert Rates.learn(np.empty(0, np.int64)).leave > 0
