@@ -54,6 +54,15 @@ def test_a_built_in_cost_wrapped_as_any_other_costs_the_same(counts):
     assert plain.trajectories.part(first_day).counts() == counts.part(first_day)
 
 
+def test_a_target_cost_with_a_price_of_its_own_is_asked_for_it(counts):
+    class Dear(rk.Velocity):
+        def __call__(self, previous, current, situation):
+            return 2 * super().__call__(previous, current, situation)
+
+    dear, plain = rk.Baseline(day=Dear()).recover(counts), rk.Baseline().recover(counts)
+    assert dear.step_costs[7] == pytest.approx(2 * plain.step_costs[7])
+
+
 def test_another_linking_cost(counts):
     def same_start(past, today, locations):
         return (past[:, :1] != today[:, 0]).astype(float)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from scipy import sparse
 
 from rekindle.model import Locations
 
-__all__ = ["MoveCost", "Popular", "Situation", "Stay", "TargetCost", "Velocity", "popular_places"]
+__all__ = ["MoveCost", "Popular", "Situation", "Stay", "TargetCost", "Velocity", "aims", "popular_places"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,11 @@ class TargetCost:
                 if len(followers):
                     cost[row] = np.minimum(cost[row], locations.distances[followers].min(axis=0))  # cost(p, l)
         return cost
+
+
+def aims(cost: MoveCost) -> TypeGuard[TargetCost]:
+    """Whether a cost is what its targets say; not where a subclass has a price of its own."""
+    return isinstance(cost, TargetCost) and type(cost).__call__ is TargetCost.__call__
 
 
 class Stay(TargetCost):

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from rekindle.attacks.assignment.plain import step_to_targets, step_with_costs
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
-from rekindle.attacks.costs import MoveCost, Situation, Stay, TargetCost, popular_places
+from rekindle.attacks.costs import MoveCost, Situation, Stay, aims, popular_places
 from rekindle.attacks.linking import InformationGain, LinkingCost, link
 from rekindle.attacks.state import SavedRun, write_run
 from rekindle.errors import InvalidSetting, Stopped
@@ -289,20 +289,23 @@ class DayTask:
 
     def recover(self) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
         """Recover the day, not linked yet: (people, steps) places, (steps,) costs and the largest gap."""
-        places = np.arange(len(self.locations))
-        rows = np.arange(int(self.counts[0].sum(dtype=np.int64)))
-        if self.attack.seed is not None:
-            order = np.random.default_rng([self.attack.seed, self.number])
-            places, rows = order.permutation(len(places)), order.permutation(len(rows))
+        attack, places, counts = self.attack, np.arange(len(self.locations)), self.counts
+        first = np.repeat(np.arange(len(places), dtype=np.int32), counts[0])
+        if attack.seed is not None:
+            order = np.random.default_rng([attack.seed, self.number])
+            places = order.permutation(places)
+            counts = counts[:, places]
+            first = order.permutation(np.repeat(np.arange(len(places), dtype=np.int32), counts[0]))
         # From here on, places are numbered in the order in which they are listed.
-        counts = np.ascontiguousarray(self.counts[:, places], dtype=np.int64)
-        first = np.repeat(np.arange(len(places), dtype=np.int32), counts[0])[rows]
+        listed = np.ascontiguousarray(counts, dtype=np.int64)
         costs = self._costs(len(counts) - 1)
-        if self.compiled and all(isinstance(cost, TargetCost) for cost in costs):
-            cells, totals, gap = self._recover_compiled(counts, first, costs, places)
+        if self.compiled and all(aims(cost) for cost in (attack.first, attack.night, attack.day)):
+            cells, totals, gap = self._recover_compiled(listed, first, costs, places)
         else:
-            cells, totals, gap = self._recover_plain(counts, first, costs, places)
-        return places.astype(np.int32)[cells], np.concatenate([[np.nan], totals]), gap
+            cells, totals, gap = self._recover_plain(listed, first, costs, places)
+        if attack.seed is not None:
+            cells = places.astype(np.int32)[cells]
+        return cells, np.concatenate([[np.nan], totals]), gap
 
     def _costs(self, transitions: int) -> list[MoveCost]:
         """The cost of each transition of the day, by the time at which it departs."""
@@ -339,7 +342,7 @@ class DayTask:
             if self.stop():
                 raise Stopped("The run was stopped.")
             previous, current, following = cells[:, max(0, step - 1)], cells[:, step], counts[step + 1]
-            if isinstance(cost, TargetCost):
+            if aims(cost):
                 moved, totals[step] = step_to_targets(
                     previous if cost.extrapolates else None,
                     current,
