@@ -1,5 +1,8 @@
 """Cells are done once, kept, and the same wherever they are done."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from tests.small import random_truth
@@ -121,6 +124,34 @@ def test_processes_give_the_same():
     with workers_of(2, None) as workers:
         found = dict(workers([task(number) for number in range(5)]))
     assert {at: one.numbers["number"] for at, one in found.items()} == {n: n for n in range(5)}
+
+
+def die_once(number, flag):
+    if number == 2 and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Result({"number": number})
+
+
+def always_die(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.filterwarnings("ignore")  # of a process that ends without a word
+def test_a_process_that_dies_costs_nothing(tmp_path):
+    tasks = [Task((number,), die_once, (number, tmp_path / "flag")) for number in range(5)]
+    ticks = []
+    with workers_of(2, None) as workers:
+        found = run(tasks, store=Store(tmp_path / "cells"), workers=workers, finished=lambda: ticks.append(1))
+    assert (tmp_path / "flag").exists()
+    assert [one.numbers["number"] for one in found] == list(range(5))
+    assert len(ticks) == 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_processes_that_keep_dying_are_given_up():
+    with workers_of(2, None) as workers, pytest.raises(rk.Stopped, match="keep dying"):
+        run([Task((n,), always_die, (n,)) for n in range(3)], store=Store(None), workers=workers)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True])

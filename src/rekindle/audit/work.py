@@ -30,6 +30,7 @@ __all__ = ["Store", "Task", "digest", "run", "workers_of"]
 Progress = Callable[[int, int | None], None]
 
 _REACH_SECONDS = 15
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -156,16 +157,23 @@ def workers_of(workers: int | None, cluster: str | None) -> Iterator[Workers]:
         if count == 1 or len(tasks) < 2:
             yield from ((position, _call(task)) for position, task in enumerate(tasks))
             return
-        # Each process keeps to one core: the cells are what runs side by side.
-        with joblib.parallel_config("loky", inner_max_num_threads=1):
-            pool = joblib.Parallel(n_jobs=count, return_as="generator_unordered", batch_size=1)
-            try:
-                yield from pool(joblib.delayed(_numbered)(position, task) for position, task in enumerate(tasks))
-            except BrokenExecutor as error:
-                raise Stopped(
-                    f"A worker process died, perhaps for want of memory ({type(error).__name__}). The cells that were "
-                    "finished are kept; start again with fewer workers to go on."
-                ) from None
+        left = dict(enumerate(tasks))
+        for attempt in range(_ATTEMPTS):
+            # Each process keeps to one core: the cells are what runs side by side.
+            with joblib.parallel_config("loky", inner_max_num_threads=1):
+                pool = joblib.Parallel(n_jobs=count, return_as="generator_unordered", batch_size=1)
+                try:
+                    for position, result in pool(joblib.delayed(_numbered)(*one) for one in list(left.items())):
+                        del left[position]
+                        yield position, result
+                    return
+                except BrokenExecutor as error:
+                    # A process died; what it and the others had under way is done again.
+                    if attempt == _ATTEMPTS - 1:
+                        raise Stopped(
+                            f"Worker processes keep dying, perhaps for want of memory ({type(error).__name__}). The cells "
+                            "that were finished are kept; start again with fewer workers to go on."
+                        ) from None
 
     yield on_cores
 
