@@ -1,6 +1,11 @@
 """`rekindle audit`, as a user types it."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -117,6 +122,32 @@ def test_leaves_other_folders_alone(folder, tmp_path):
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["thesis.tex"]
     (tmp_path / "file").write_text("x")
     assert "needs a folder" in str(run(folder / "known", "--out", tmp_path / "file").exception)
+
+
+def test_stopped_by_hand(tmp_path):
+    truth = rk.SyntheticCity(people=60, days=5, step="10min").trajectories()
+    rk.write_dataset(tmp_path / "city", counts=truth.counts(), truth=truth)
+    command = [sys.executable, "-W", "error", "-m", "rekindle", "audit", "city", "--out", "out", "--workers", "2"]
+    process = subprocess.Popen(
+        [*command, "--attack", "enhanced", "--seeds", "9"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        for _ in range(2400):
+            if len(list(tmp_path.glob("out/cells/[!.]*.npz"))) > 3 or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert process.returncode == 130, out + errors
+    assert "the same command goes on" in " ".join(out.split())
+    assert "Traceback" not in errors
+    assert not (tmp_path / "out/report.html").exists()
+    assert list(tmp_path.glob("out/cells/*.npz"))
 
 
 def test_numbers_are_plain(folder, tmp_path):

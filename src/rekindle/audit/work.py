@@ -7,7 +7,8 @@ import importlib
 import importlib.metadata
 import inspect
 import json
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -163,7 +164,9 @@ def workers_of(workers: int | None, cluster: str | None) -> Iterator[Workers]:
             with joblib.parallel_config("loky", inner_max_num_threads=1):
                 pool = joblib.Parallel(n_jobs=count, return_as="generator_unordered", batch_size=1)
                 try:
-                    for position, result in pool(joblib.delayed(_numbered)(*one) for one in list(left.items())):
+                    for position, result in _quietly(
+                        pool(joblib.delayed(_numbered)(*one) for one in list(left.items()))
+                    ):
                         del left[position]
                         yield position, result
                     return
@@ -176,6 +179,23 @@ def workers_of(workers: int | None, cluster: str | None) -> Iterator[Workers]:
                         ) from None
 
     yield on_cores
+
+
+def _quietly(found: Generator[tuple[int, Result], None, None]) -> Iterator[tuple[int, Result]]:
+    """Go through results without joblib's warning of cells that an interruption leaves undone."""
+    nothing = object()
+    try:
+        while True:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=r"\d+ tasks which were still being processed")
+                one = next(found, nothing)
+            if one is nothing:
+                return
+            yield one  # type: ignore[misc]
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.close()
 
 
 @contextmanager
