@@ -11,6 +11,7 @@ $(VENV)/.user: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rekindle needs Python 3.11 or newer.")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m rekindle.attacks.compile
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.user

@@ -9,6 +9,7 @@ from rekindle.attacks.baseline import Baseline
 from rekindle.attacks.costs import MoveCost, Popular, Situation, Stay, TargetCost, Velocity
 from rekindle.attacks.day_by_day import DayByDay
 from rekindle.attacks.enhanced import Enhanced
+from rekindle.attacks.habits import Habits
 from rekindle.attacks.linking import InformationGain, LinkingCost
 from rekindle.attacks.state import read_run
 from rekindle.errors import InvalidFile, InvalidSetting
@@ -19,6 +20,7 @@ __all__ = [
     "Baseline",
     "DayByDay",
     "Enhanced",
+    "Habits",
     "InformationGain",
     "LinkingCost",
     "MoveCost",
@@ -33,7 +35,7 @@ __all__ = [
     "resume",
 ]
 
-ATTACKS: dict[str, type[Attack]] = {"baseline": Baseline, "enhanced": Enhanced}
+ATTACKS: dict[str, type[Attack]] = {"baseline": Baseline, "enhanced": Enhanced, "habits": Habits}
 """The attacks that a name at the command line, or a saved run, may call for."""
 
 

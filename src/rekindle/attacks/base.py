@@ -92,6 +92,10 @@ class Attack(ABC):
         run.feed(counts)
         return run.recovery()
 
+    def memory_bytes(self, counts: Counts) -> int:
+        """About how much memory `recover` needs, known before it starts: a process, the counts and three times the paths."""
+        return 300 * 2**20 + 16 * counts.values.size + 12 * counts.people * counts.steps
+
     def settings(self) -> dict[str, Any]:
         """Settings that matter for the result, in plain values as far as they have any; parts are given by their text."""
         if not dataclasses.is_dataclass(self):

@@ -29,6 +29,7 @@ from rekindle.model.calendar import NIGHT_END
 __all__ = ["DayByDay", "DayByDayRun"]
 
 LARGE_DAY = 1_000_000
+DENSE_LINK = 3_000
 ROUNDING = 1e-9
 
 SMALL_DAY = 12_000
@@ -82,6 +83,12 @@ class DayByDay(Attack):
     def remembers(self) -> bool:
         """Whether a day depends on those before it, other than by its link."""
         return any(getattr(cost, "remembers", True) for cost in (self.first, self.night, self.day))
+
+    def memory_bytes(self, counts: Counts) -> int:
+        """About how much memory `recover` needs; a link takes a square of the people up to a size, and a list beyond."""
+        people = counts.people
+        link = 24 * people**2 if people <= DENSE_LINK or type(self.linking) is not InformationGain else 8_000 * people
+        return super().memory_bytes(counts) + link
 
     def start(
         self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None

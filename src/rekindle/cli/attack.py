@@ -25,7 +25,8 @@ def attack(
     attack: Annotated[
         str,
         typer.Option(
-            help="baseline (Xu et al. 2017), enhanced (D'Silva et al. 2024), or package:Class for your own."
+            help="baseline (Xu et al. 2017), enhanced (D'Silva et al. 2024), habits (ours, the strongest), or package:Class "
+            "for your own."
         ),
     ] = "enhanced",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what an earlier run left in OUT.")] = False,
@@ -40,6 +41,7 @@ def attack(
             help="Days to look back when days are linked. Default: the attack's own, 3 for enhanced, 1 for baseline.",
         ),
     ] = None,
+    effort: Annotated[str | None, typer.Option(help="low, normal or high; for habits.")] = None,
     start: Annotated[
         str | None, typer.Option("--from", help="Attack the steps from this time on, e.g. 2014-05-03.")
     ] = None,
@@ -70,13 +72,14 @@ def attack(
 
     The truth, where the dataset has it, is not looked at. Compare with it afterwards: rekindle evaluate OUT DATASET.
     """
-    settings: dict[str, Any] = {"seed": seed, "lookback_days": lookback_days}
+    settings: dict[str, Any] = {"seed": seed, "lookback_days": lookback_days, "effort": effort}
     chosen = make_attack(attack, {name: value for name, value in settings.items() if value is not None})
     check_output(csv, (".csv",), overwrite=resume)
     check_output(geojson, (".geojson",), overwrite=resume)
     counts = read_input(dataset, locations, step, cell_km).counts
     if start or end:
         counts = counts.between(parse_time(start, "--from"), parse_time(end, "--to"))
+    say_memory(chosen.memory_bytes(counts))
     folder = RecoveryFolder(
         out,
         attack=type(chosen).__name__,
@@ -98,6 +101,27 @@ def attack(
         f"from {len(counts.locations)} places ({optimal}): [bold]{escape(str(out))}[/bold]",
         soft_wrap=True,
     )
+
+
+def say_memory(needed: int) -> None:
+    """Say how much memory a large attack needs, and warn where the machine has less."""
+    free = free_memory()
+    if needed > 2**30:
+        console.print(f"This needs about {needed / 2**30:.1f} GB of memory.")
+    if free is not None and needed > free:
+        console.print(
+            f"[bold]Only {free / 2**30:.1f} GB are free.[/bold] Attack a part of it with --from and --to, or coarser data.",
+            highlight=False,
+        )
+
+
+def free_memory() -> int | None:
+    """Bytes of memory that are free, where the system tells."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, ValueError, StopIteration):
+        return None
 
 
 def recover_into(folder: RecoveryFolder, chosen: Attack, counts: Counts, progress: Any) -> Run:
