@@ -45,8 +45,8 @@ class Effort:
 
 EFFORTS = {
     "low": Effort(1, 4, 30, 5e7, 1e10),
-    "normal": Effort(6, 4, 110, 1e9, 1.5e11),
-    "high": Effort(16, 4, 110, 4e9, 6e11),
+    "normal": Effort(6, 4, 110, 5e8, 3e11),
+    "high": Effort(16, 4, 110, 3e9, 2e12),
 }
 
 MOST_POINTS = 20_000_000
@@ -56,6 +56,9 @@ BATCH = 250
 CUTS = (1, 2, 4)
 """Into how many segments a day is cut to be linked again: each answer in another way."""
 FIRST_SWEEPS = 6
+MOST_PEOPLE_IN_GROUPS = 600
+FEW_ANSWERS = 8
+"""More people than that take long to match, so fewer answers vote, and all at once."""
 FINAL_ROUNDS = 4
 
 
@@ -113,18 +116,20 @@ class Plan:
         pooled = [track(problem, _seed(seed, 1000 + turn), backwards=bool(turn)) for turn in range(2)]
         moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
         people = problem.people
-        groups = much.groups if much.groups > 1 else 0
-        chains = much.groups * much.members + groups
+        small = people <= MOST_PEOPLE_IN_GROUPS
+        groups = much.groups if much.groups > 1 and small else 0
+        members = much.members if small else min(much.groups * much.members, FEW_ANSWERS)
+        chains = max(1, groups) * members + groups
         each = 20 + problem.ticks / 8 + 2 * moves / people
         sweeps = much.polish_work / max(1.0, sweep_work(problem))
-        final_rounds = int(np.clip((sweeps / 3 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
-        group_rounds = int(np.clip((sweeps * 2 / 3 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
+        final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
+        group_rounds = int(np.clip((sweeps / 2 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
         return cls(
             model=Model.learn(problem, pooled),
             groups=groups,
-            members=much.members,
+            members=members,
             proposals=min(much.proposals * people, int(much.search_work / chains / each)),
-            link_rounds=int(np.clip(3e4 / people, 4, 20)),
+            link_rounds=int(np.clip(1500 / people, 3, 20)),
             group_rounds=min(group_rounds, final_rounds),
             final_rounds=final_rounds,
             seed=seed,

@@ -88,19 +88,24 @@ def _likeness(others: NDArray[np.float32], own: NDArray[np.float32]) -> NDArray[
     """1 less the Jensen-Shannon divergence (bits) of each person's other time and each segment: (people, people)."""
     people, places = own.shape
     likeness = np.zeros((people, people))
-    share = others.astype(np.float64)
+    share = np.zeros((places, people))
+    entropy = np.zeros((places, people))
     for person in range(people):
-        share[person] /= max(share[person].sum(), 1e-9)
+        total = max(float(others[person].sum()), 1e-9)
+        for place in range(places):
+            if others[person, place] > 0:
+                a = others[person, place] / total
+                share[place, person] = a
+                entropy[place, person] = a * math.log(a)
     for column in range(people):
         total = float(own[column].sum())
         for place in range(places):
             if own[column, place] > 0:
                 b = float(own[column, place]) / total
+                less = b * math.log(b)
                 for row in range(people):
-                    a = share[row, place]
+                    a = share[place, row]
                     if a > 0:
                         # Places that only one of the two visited add nothing.
-                        likeness[row, column] += (
-                            0.5 / LN2 * ((a + b) * math.log(a + b) - a * math.log(a) - b * math.log(b))
-                        )
+                        likeness[row, column] += 0.5 / LN2 * ((a + b) * math.log(a + b) - entropy[place, row] - less)
     return likeness
