@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -21,14 +20,11 @@ pytest.importorskip("distributed", reason="the extra 'cluster' is not installed"
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the parts that Dask is made of
 
 
-def start(*arguments, **settings):
-    return subprocess.Popen(
-        [sys.executable, "-m", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **settings
-    )
-
-
-def drain(process):
-    threading.Thread(target=process.stderr.read, daemon=True).start()
+def start(log, *arguments, **settings):
+    with open(log, "w") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", *arguments], stdout=file, stderr=file, cwd=log.parent, **settings
+        )
 
 
 def kill(process):
@@ -41,25 +37,31 @@ class Cluster:
     """A scheduler and worker processes without nannies, so that a dead worker stays dead."""
 
     def __init__(self, folder, workers):
-        scheduler = start(
-            "distributed.cli.dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", cwd=folder
-        )
-        self.processes = [scheduler]
-        for line in scheduler.stderr:
-            found = re.search(r"Scheduler at:\s+(tcp://\S+)", line)
-            if found:
-                self.address = found[1]
-                break
-        else:
-            pytest.fail("the scheduler did not start")
-        drain(scheduler)
-        for _ in range(workers):
-            worker = start(
-                "distributed.cli.dask_worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard",
-                "--local-directory", str(folder), cwd=folder, env=os.environ | {"NUMBA_NUM_THREADS": "1"},
-            )  # fmt: skip
-            drain(worker)
-            self.processes.append(worker)
+        log = folder / "scheduler.log"
+        scheduler = "distributed.cli.dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard"
+        self.processes = [start(log, *scheduler)]
+        self.address = None
+        end = time.monotonic() + 60
+        while self.address is None and time.monotonic() < end:
+            found = re.search(r"Scheduler at:\s+(tcp://\S+)", log.read_text())
+            self.address = found and found[1]
+            time.sleep(0.1)
+        assert self.address, log.read_text()
+        for number in range(workers):
+            self.processes.append(
+                start(
+                    folder / f"worker{number}.log",
+                    "distributed.cli.dask_worker",
+                    self.address,
+                    "--no-nanny",
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--local-directory",
+                    str(folder),
+                    env=os.environ | {"NUMBA_NUM_THREADS": "1"},
+                )
+            )
 
     def close(self):
         for process in reversed(self.processes):
