@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from rekindle.attacks import Baseline, Enhanced, Habits
 from rekindle.audit import Audit
 from rekindle.audit import audit as run_audit
 from rekindle.cli.audit import show
@@ -18,6 +19,7 @@ from rekindle.io import Dataset, write_dataset, write_trajectories
 from rekindle.io.files import check_new_folder
 from rekindle.sources.synthetic import SyntheticCity
 
+ATTACKS = (Baseline(), Enhanced(), Habits(effort="low"))
 DEFENCES = (Suppress(below=3), Geometric(epsilon=1.0, per="event"), CoarserSpace(km=3.0))
 
 
@@ -47,7 +49,7 @@ def demo(
     dataset = Dataset(counts, truth, {"source": "rekindle synthetic city", "seed": seed, "licence": "none needed"})
     write_dataset(out / "dataset", counts=counts, truth=truth, info=dataset.info, overwrite=overwrite)
     with showing_progress("Attacks") as progress:
-        found = run_audit(dataset, defences=DEFENCES, seeds=seeds, progress=progress)
+        found = run_audit(dataset, attacks=ATTACKS, defences=DEFENCES, seeds=seeds, progress=progress)
     show_attacks(found, seeds)
     console.print("\n[bold]4. What it means.[/bold]")
     show(found)
