@@ -56,7 +56,7 @@ BATCH = 250
 CUTS = (1, 2, 4)
 """Into how many segments a day is cut to be linked again: each answer in another way."""
 FIRST_SWEEPS = 6
-MOST_PEOPLE_IN_GROUPS = 600
+MOST_PEOPLE_IN_GROUPS = 2_500
 FEW_ANSWERS = 8
 """More people than that take long to match, so fewer answers vote, and all at once."""
 FINAL_ROUNDS = 4

@@ -84,8 +84,12 @@ class Profile:
     ----------
     hours
         (people, HOURS, places) float32: steps spent.
-    pairs
-        For each person a range in `starts`, (people + 1,) int64, of moves `origin`, `goal` int64 and `often` float32.
+    starts
+        (people + 1,) int64: where the moves of each person begin in the next three.
+    origin, goal, often
+        (moves,) int64, int64 and float32: from where, to where and how often.
+    left
+        (places, people) float32: how often each person left each place.
     """
 
     hours: Floats
@@ -121,7 +125,6 @@ def polish(
     answers: Sequence[NDArray[np.integer]],
     *,
     rounds: int = 4,
-    own_moves: float = 1.0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> tuple[NDArray[np.int32], Floats]:
     """Polish a consensus.
@@ -172,8 +175,8 @@ def polish(
                         given.starts,
                         given.origin,
                         given.goal,
-                        (own_moves * given.often).astype(np.float32),
-                        own_moves * given.left,
+                        given.often,
+                        given.left,
                     ),
                     (rates.pass_on, rates.settle, rates.leave),
                     forward,
