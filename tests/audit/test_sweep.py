@@ -1,5 +1,7 @@
 """More protection, less exposure: with growing noise and growing thresholds the strongest attack falls towards chance."""
 
+from itertools import pairwise
+
 import pytest
 
 import rekindle as rk
@@ -16,7 +18,7 @@ def test_exposure_and_use_fall_together(name):
     dataset = rk.Dataset(truth.counts(), truth)
     found = rk.audit(dataset, attacks=[rk.Habits(effort="low")], defences=SWEEPS[name], seeds=2, workers=1)
     risks = [release.strongest for release in found.releases]
-    for milder, stronger in zip(risks, risks[1:], strict=False):
+    for milder, stronger in pairwise(risks):
         assert stronger.share.value <= milder.share.high
     errors = [release.utility["count_error"] for release in found.releases]
     assert errors == sorted(errors)
