@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from rekindle.attacks.base import Recovery
-from rekindle.attacks.habits.consensus import align
 from rekindle.errors import InvalidData
 
 __all__ = ["agree"]
@@ -33,6 +32,8 @@ def agree(recoveries: Sequence[Recovery]) -> Recovery:
     for other in recoveries[1:]:
         if other.trajectories.counts() != counts:
             raise InvalidData("The recoveries are not of the same counts.")
+    from rekindle.attacks.habits.consensus import align  # its compiled kernels take a second to load
+
     aligned = align(
         [each.trajectories.cells for each in recoveries],
         0,

@@ -7,20 +7,24 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
-from rekindle.attacks.habits.plan import EFFORTS, Answer, Plan, finish, follow, gather
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.state import SavedRun, write_run
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 
+if TYPE_CHECKING:
+    from rekindle.attacks.habits.plan import Answer, Plan
+
 __all__ = ["Habits", "HabitsRun"]
+
+EFFORTS = ("low", "normal", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +103,8 @@ class HabitsRun(Run):
     def _take(self, counts: Counts) -> None:
         days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         steps = self.steps_done + counts.steps
+        from rekindle.attacks.habits.plan import Plan  # its compiled kernels take a second to load
+
         Plan.check(self.people, steps, self._places_in_use(days))
         if steps != self.calendar.steps:
             for day in days:
@@ -133,6 +139,8 @@ class HabitsRun(Run):
 
     def _work(self, report: Callable[[float], None] = lambda share: None) -> None:
         """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
+        from rekindle.attacks.habits.plan import Plan, follow, gather  # its compiled kernels take a second to load
+
         with self._working:
             days = self.days_done
             if self._best is not None and self._best[:2] == (days, True):
@@ -172,6 +180,8 @@ class HabitsRun(Run):
                 report(1.0)
 
     def _finish(self, problem: Problem, plan: Plan) -> Recovery:
+        from rekindle.attacks.habits.plan import finish  # its compiled kernels take a second to load
+
         tracks, confidence = finish(problem, plan, self._answers, lambda: self.stopped)
         return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
 
@@ -196,6 +206,8 @@ class HabitsRun(Run):
             self._work()
             if self._best is not None and self._best[0] == days:
                 return self._best[2]
+        from rekindle.attacks.habits.plan import Plan, finish  # its compiled kernels take a second to load
+
         problem = self._problem(days)
         plan = Plan.of(problem, self.attack.effort, self.attack.seed)
         answers = dict(self._answers) if self._answered == days else {}
@@ -230,6 +242,8 @@ class HabitsRun(Run):
         self._days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         if not len(arrays["numbers"]):
             return
+        from rekindle.attacks.habits.plan import Answer  # its compiled kernels take a second to load
+
         problem = self._problem(self.days_done)
         tracks = arrays["tracks"]
         for number, score, each in zip(arrays["numbers"], arrays["scores"], tracks, strict=True):
