@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.attacks import ATTACKS
+from rekindle.attacks import ATTACKS, day_by_day
 
 SOURCE = Path(rk.__file__).parent
 
@@ -167,3 +167,18 @@ def test_every_attack_has_a_name_and_says_what_it_is():
     for name, kind in ATTACKS.items():
         assert kind.__name__.lower() == name
         assert kind.__doc__
+
+
+def test_days_side_by_side_give_the_same_bytes(monkeypatch):
+    monkeypatch.setattr(day_by_day, "SMALL_DAY", 0)
+    truth = random_truth(np.random.default_rng(6), people=30, places=16, steps=24 * 5, step="1h")
+    one, two = (rk.Baseline(workers=workers).recover(truth.counts()) for workers in (1, 2))
+    assert one.trajectories.cells.tobytes() == two.trajectories.cells.tobytes()
+    assert one.step_costs.tobytes() == two.step_costs.tobytes()
+    assert rk.Baseline(workers=1) == rk.Baseline(workers=2)
+
+
+def test_memory_is_known_before_the_start(counts):
+    many = rk.SyntheticCity(people=5000, days=1, step="1h").trajectories().counts()
+    small, large = rk.Enhanced().memory_bytes(counts), rk.Enhanced().memory_bytes(many)
+    assert 0 < small < large < 2**31
