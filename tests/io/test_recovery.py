@@ -1,6 +1,7 @@
 """The recovery folder: whole days only, whatever happens."""
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.small import random_truth
 
@@ -116,3 +117,25 @@ def test_no_recovery(tmp_path):
     ):
         with pytest.raises(rk.InvalidFile, match=word):
             rk.read_recovery(tmp_path / name)
+
+
+def test_confidence_comes_back(tmp_path):
+    path = tmp_path / "out"
+    sure = np.random.default_rng(2).random(PEOPLE.cells.shape, dtype=np.float32)
+    folder = start(path)
+    for day in PEOPLE.calendar.days():
+        part = PEOPLE.part(day)
+        folder.add(part, step_costs=np.zeros(part.steps), link_cost=0.0, gap=0.0, confidence=sure[:, day])
+    found = rk.read_recovery(path)
+    assert found.confidence.dtype == np.float32
+    assert np.array_equal(found.confidence, sure)
+    file = path / "day-0001.parquet"
+    table = pl.read_parquet(file)
+    table.sort("person", "datetime", descending=[False, True]).write_parquet(file)
+    assert np.array_equal(rk.read_recovery(path).confidence, sure)
+    for bad in (1.5, -0.5, np.nan, None):
+        table.with_columns(confidence=pl.lit(bad, dtype=pl.Float32)).write_parquet(file)
+        with pytest.raises(rk.InvalidFile, match="confidence"):
+            rk.read_recovery(path)
+    table.drop("confidence").write_parquet(file)
+    assert rk.read_recovery(path).confidence is None

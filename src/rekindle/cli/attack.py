@@ -162,6 +162,7 @@ def write_new_days(folder: RecoveryFolder, run: Run) -> None:
             step_costs=found.step_costs[day],
             link_cost=float(found.link_costs[number]),
             gap=found.gap,
+            confidence=None if found.confidence is None else found.confidence[:, day],
         )
 
 

@@ -7,12 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists
 from rekindle.io.dataset import calendar_from_json
 from rekindle.io.files import check_new_folder, new_folder, read_json, remove_leftovers, write_json
-from rekindle.io.tables import read_locations, write_locations, write_table
+from rekindle.io.tables import (
+    numbers,
+    positions,
+    read_locations,
+    read_table,
+    step_numbers,
+    write_locations,
+    write_table,
+)
 from rekindle.io.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
 
@@ -35,6 +44,8 @@ class StoredRecovery:
         The calendar of the release; longer than that of the trajectories where days are still missing.
     costs
         For each day: ``step_costs``, ``link_cost`` and ``gap``.
+    confidence
+        (people, steps) float32: how sure the attack was of each point, from 0 to 1; None where it did not say.
     """
 
     trajectories: Trajectories
@@ -42,6 +53,7 @@ class StoredRecovery:
     settings: dict[str, Any]
     calendar: Calendar
     costs: list[dict[str, Any]]
+    confidence: NDArray[np.float32] | None = None
 
     @property
     def complete(self) -> bool:
@@ -118,9 +130,20 @@ class RecoveryFolder:
         """Days that are written."""
         return len(self._days)
 
-    def add(self, day: Trajectories, *, step_costs: np.ndarray[Any, Any], link_cost: float, gap: float) -> None:
+    def add(
+        self,
+        day: Trajectories,
+        *,
+        step_costs: np.ndarray[Any, Any],
+        link_cost: float,
+        gap: float,
+        confidence: NDArray[np.float32] | None = None,
+    ) -> None:
         """Write one more day: first its file, then the list that says it is there."""
-        write_table(self.path / _day_file(self.days), trajectories_table(day), overwrite=True)
+        table = trajectories_table(day)
+        if confidence is not None:
+            table = table.with_columns(pl.Series("confidence", confidence.ravel(), dtype=pl.Float32))
+        write_table(self.path / _day_file(self.days), table, overwrite=True)
         costs = [None if np.isnan(cost) else float(cost) for cost in step_costs]
         self._days.append(
             {"step_costs": costs, "link_cost": None if np.isnan(link_cost) else float(link_cost), "gap": float(gap)}
@@ -130,6 +153,19 @@ class RecoveryFolder:
 
 def _day_file(number: int) -> str:
     return f"day-{number:04d}.parquet"
+
+
+def _read_confidence(path: Path, day: Trajectories) -> NDArray[np.float32] | None:
+    """Read how sure the attack was of each point of a day that `read_trajectories` accepted; None if it is not there."""
+    if "confidence" not in pl.read_parquet_schema(path):
+        return None
+    table = read_table(path)
+    sure = numbers(table["confidence"], path)
+    if not (sure.min() >= 0 and sure.max() <= 1):
+        raise InvalidFile(path, f"a confidence is from 0 to 1; here they are from {sure.min()} to {sure.max()}.")
+    confidence = np.empty(day.cells.shape, np.float32)
+    confidence[positions(table["person"], path)[0], step_numbers(table["datetime"], path, day.calendar)] = sure
+    return confidence
 
 
 def _check_costs(entry: Any, steps: int, day: str, path: Path) -> None:
@@ -160,13 +196,24 @@ def read_recovery(path: str | Path) -> StoredRecovery:
         raise InvalidFile(head_path, f"it lists {len(days)} days, but its calendar has {calendar.number_of_days}.")
     locations = read_locations(folder / "locations.parquet")
     cells: list[NDArray[np.integer]] = [np.empty((people, 0), np.int32)]
+    sure: list[NDArray[np.float32]] = []
     for number, entry in enumerate(days):
         day, file = calendar.day(number), folder / _day_file(number)
         part = read_trajectories(file, locations, calendar.part(day))
         if part.people_ids != tuple(map(str, range(people))):
             raise InvalidFile(file, f"it must list the people 0 to {people - 1} in order.")
         cells.append(part.cells)
+        confidence = _read_confidence(file, part)
+        if confidence is not None:
+            sure.append(confidence)
         _check_costs(entry, day.stop - day.start, f"day {number}", head_path)
     found = np.concatenate(cells, axis=1)
     trajectories = Trajectories(found, locations, calendar.closed_at(found.shape[1]))
-    return StoredRecovery(trajectories, str(head.get("attack")), head.get("settings") or {}, calendar, days)
+    return StoredRecovery(
+        trajectories,
+        str(head.get("attack")),
+        head.get("settings") or {},
+        calendar,
+        days,
+        np.concatenate(sure, axis=1) if sure and len(sure) == len(days) else None,
+    )
