@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["InvalidData", "InvalidFile", "InvalidSetting", "OutputExists", "RekindleError", "Stopped"]
+__all__ = [
+    "InvalidData",
+    "InvalidFile",
+    "InvalidSetting",
+    "OutputExists",
+    "OutputFailed",
+    "OutputInUse",
+    "RekindleError",
+    "Stopped",
+    "TooLarge",
+]
 
 
 class RekindleError(Exception):
@@ -30,6 +40,18 @@ class InvalidSetting(RekindleError, ValueError):  # noqa: N818
 
 class OutputExists(RekindleError, FileExistsError):  # noqa: N818
     """The output is already there, and nothing said that it may be replaced."""
+
+
+class OutputFailed(InvalidFile, OSError):  # noqa: N818
+    """An output that cannot be written: a full disk, a read-only folder, a disk that is gone."""
+
+
+class OutputInUse(RekindleError):  # noqa: N818
+    """Another process is writing the same output."""
+
+
+class TooLarge(RekindleError, MemoryError):  # noqa: N818
+    """Work that would need more memory than there is."""
 
 
 class Stopped(RekindleError):  # noqa: N818

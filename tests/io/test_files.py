@@ -1,12 +1,17 @@
 """Files and folders are written whole or not at all."""
 
+import errno
 import os
 import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import rekindle as rk
-from rekindle.io.files import new_file, new_folder, read_json, write_json
+from rekindle.errors import OutputFailed, OutputInUse
+from rekindle.io.files import leftovers, new_file, new_folder, output, read_json, remove_leftovers, write_json
 
 
 def names(folder):
@@ -97,6 +102,7 @@ def test_a_failed_exchange_puts_the_old_folder_back(tmp_path, monkeypatch):
             raise OSError("disk gone")
         replace(source, target)
 
+    monkeypatch.setattr("rekindle.io.files._swap", lambda *_: False)
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk gone"), new_folder(folder, overwrite=True) as temporary:
         (temporary / "new").touch()
@@ -120,6 +126,130 @@ def test_a_folder_is_replaced_whole(tmp_path):
             new_folder(tmp_path / "file", overwrite=overwrite),
         ):
             pass
+
+
+@pytest.mark.parametrize("swaps", [True, False])
+def test_an_overwritten_folder_is_there_at_every_moment(tmp_path, monkeypatch, swaps):
+    """Killed before any of the renames, the name holds the old folder or the new one, at the latest at the next start."""
+    replace, seen = os.replace, []
+
+    def die(*_):
+        raise SystemExit
+
+    def watching(source, target):
+        replace(source, target)
+        seen.append((tmp_path / "a").exists())
+        monkeypatch.setattr("os.replace", die)
+        monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+        die()
+
+    with new_folder(tmp_path / "a") as temporary:
+        (temporary / "old").touch()
+    if not swaps:
+        monkeypatch.setattr("rekindle.io.files._swap", lambda *_: False)
+        monkeypatch.setattr("os.replace", watching)
+        with pytest.raises(SystemExit), new_folder(tmp_path / "a", overwrite=True) as temporary:
+            (temporary / "new").touch()
+        assert seen == [False]
+        monkeypatch.undo()
+        assert [name.endswith((".unfinished", ".replaced")) for name in names(tmp_path)] == [True, True]
+        with output(tmp_path / "a"):
+            assert names(tmp_path / "a") == ["old"]
+    else:
+        monkeypatch.setattr("os.replace", watching)
+        with new_folder(tmp_path / "a", overwrite=True) as temporary:
+            (temporary / "new").touch()
+        assert seen == []
+        assert names(tmp_path / "a") == ["new"]
+    assert names(tmp_path) == ["a"]
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_temporary_files_are_for_the_owner_alone(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        with new_folder(tmp_path / "b") as folder, new_file(folder / "a.txt") as file:
+            assert (mode(folder), mode(file)) == (0o700, 0o600)
+        with new_folder(tmp_path / "c", private=True) as folder, new_file(folder / "a.txt", private=True):
+            pass
+    finally:
+        os.umask(mask)
+    assert [mode(tmp_path / name) for name in ("b", "b/a.txt", "c", "c/a.txt")] == [0o755, 0o644, 0o700, 0o600]
+    (tmp_path / "c").chmod(0o750)
+    (tmp_path / "c/a.txt").chmod(0o640)
+    with new_file(tmp_path / "c/a.txt", overwrite=True, private=True):
+        pass
+    assert mode(tmp_path / "c/a.txt") == 0o640  # as its owner set it
+    with new_folder(tmp_path / "c", overwrite=True, private=True):
+        pass
+    assert mode(tmp_path / "c") == 0o750
+
+
+def test_leftovers_go_away_but_not_those_of_the_living(tmp_path):
+    with new_file(tmp_path / "a.txt") as alive, new_folder(tmp_path / "b") as folder:
+        (tmp_path / ".c.txt.0123456789ab.unfinished.txt").touch()
+        (tmp_path / ".d.0123456789ab.unfinished").mkdir()
+        (tmp_path / ".d.0123456789ab.unfinished/x").touch()
+        (tmp_path / ".mine").touch()
+        assert len(leftovers(tmp_path)) == 2
+        remove_leftovers(tmp_path)
+        assert alive.exists()
+        assert folder.exists()
+        assert leftovers(tmp_path) == []
+    assert names(tmp_path) == [".mine", "a.txt", "b"]
+
+
+def test_two_processes_do_not_write_the_same(tmp_path):
+    script = (
+        "import sys; from rekindle.io.files import output\n"
+        "with output(sys.argv[1]):\n    print('mine', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "a")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "mine\n"
+        since = rf"a is being written by process {other.pid} on .+, since 20\d\d-.+\. Wait .* choose another output"
+        for write in (output, new_folder):
+            with pytest.raises(OutputInUse, match=since), write(tmp_path / "a"):
+                pass
+        with output(tmp_path / "b"):
+            pass
+        other.kill()
+        other.wait()
+        assert len(names(tmp_path)) == 1  # the lock file of the dead is no obstacle
+        with output(tmp_path / "a"), new_folder(tmp_path / "a"):
+            pass
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_lock_is_for_one_thread(tmp_path):
+    with output(tmp_path / "a"), ThreadPoolExecutor(1) as pool:
+        with pytest.raises(OutputInUse, match=f"process {os.getpid()}"):
+            pool.submit(output(tmp_path / "a").__enter__).result()
+        with output(tmp_path / "a"):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("number", "way_out"),
+    [
+        (errno.ENOSPC, "make room"),
+        (errno.EROFS, "another place"),
+        (errno.EIO, "still connected"),
+        (errno.EFBIG, "limit"),
+        (errno.EBUSY, "folder in it"),
+    ],
+)
+def test_a_failure_says_what_to_do(tmp_path, number, way_out):
+    def broken():
+        raise OSError(number, os.strerror(number), "hidden")
+
+    with pytest.raises(OutputFailed, match=way_out) as error, new_file(tmp_path / "a.txt"):
+        broken()
+    assert str(error.value).startswith(f"{tmp_path / 'a.txt'}: it cannot be written ({os.strerror(number)}).")
+    assert names(tmp_path) == []
 
 
 def test_an_empty_folder_may_be_filled(tmp_path):
