@@ -8,6 +8,8 @@
 
 __version__ = "0.1.0"
 
+from typing import TYPE_CHECKING, Any
+
 from rekindle.attacks import (
     Attack,
     Baseline,
@@ -57,6 +59,9 @@ from rekindle.io import (
 from rekindle.model import Calendar, Counts, Locations, Release, Trajectories
 from rekindle.sources.synthetic import SyntheticCity
 
+if TYPE_CHECKING:
+    from rekindle.report import figures
+
 __all__ = [
     "Attack",
     "Audit",
@@ -101,6 +106,7 @@ __all__ = [
     "audit",
     "deal_at_random",
     "evaluate",
+    "figures",
     "read_counts",
     "read_dataset",
     "read_locations",
@@ -117,3 +123,11 @@ __all__ = [
     "write_trajectories",
     "yardsticks",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "figures":  # matplotlib takes a second to load
+        import rekindle.report.figures as figures
+
+        return figures
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
