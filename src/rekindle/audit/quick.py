@@ -21,6 +21,12 @@ def quick_audit(
     cache: str | Path | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Audit:
-    """Audit with one defence of each kind and two row orders; see `audit`. The data need steps that divide an hour."""
+    """Audit with one defence of each kind and two row orders; see `audit`. The data need steps that divide an hour.
+
+    Parameters
+    ----------
+    data, attacks, cache, progress
+        As in `audit`.
+    """
     defences = [Suppress(below=3), Round(to=5), Geometric(epsilon=0.1, per="event"), CoarserTime(step="1h")]
     return audit(data, attacks=attacks, defences=defences, seeds=2, cache=cache, progress=progress)

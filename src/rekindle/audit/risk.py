@@ -29,7 +29,15 @@ RULE = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with the limits of its 95% interval."""
+    """A mean with the limits of its 95% interval.
+
+    Attributes
+    ----------
+    value
+        The mean.
+    low, high
+        The limits.
+    """
 
     value: float
     low: float

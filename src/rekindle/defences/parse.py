@@ -33,7 +33,15 @@ _ONE = re.compile(r"([a-z0-9-]+)(?::(.*))?", re.ASCII)
 
 
 def make_defence(name: str, settings: Mapping[str, Any]) -> Defence:
-    """Build a defence by its name."""
+    """Build a defence by its name.
+
+    Parameters
+    ----------
+    name
+        One of `DEFENCES`.
+    settings
+        Its settings by name.
+    """
     if name not in DEFENCES:
         raise InvalidSetting(
             f"There is no defence {name!r}; choose {', '.join(DEFENCES)}, or a preset: {', '.join(PRESETS)}."

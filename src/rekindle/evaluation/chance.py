@@ -14,7 +14,15 @@ __all__ = ["deal_at_random", "stay_if_possible"]
 
 
 def deal_at_random(counts: Counts, *, seed: int = 0) -> Trajectories:
-    """Chance: at every step, deal the counted people out at random."""
+    """Chance: at every step, deal the counted people out at random.
+
+    Parameters
+    ----------
+    counts
+        The release.
+    seed
+        Another seed is another deal.
+    """
     rng = np.random.default_rng(seed)
     cells = np.empty((counts.people, counts.steps), dtype=np.int32)
     places = np.arange(len(counts.locations), dtype=np.int32)
@@ -27,6 +35,13 @@ def stay_if_possible(counts: Counts, *, seed: int = 0) -> Trajectories:
     """The naive attack: as many as the counts allow stay where they are; the others are dealt out at random.
 
     Who leaves a place is drawn at random too.
+
+    Parameters
+    ----------
+    counts
+        The release.
+    seed
+        Another seed is another deal.
     """
     rng = np.random.default_rng(seed)
     cells = np.empty((counts.people, counts.steps), dtype=np.int32)

@@ -23,7 +23,19 @@ TOP_K = range(1, 6)
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of an evaluation, with its unit and the direction in which more was recovered."""
+    """A number of an evaluation, with its unit and the direction in which more was recovered.
+
+    Attributes
+    ----------
+    name, unit
+        What it is called and measured in.
+    exposed_when
+        Whether people are more exposed where it is "higher" or "lower".
+    meaning
+        What it says, in a few words.
+    value
+        Reads it from an `Evaluation`.
+    """
 
     name: str
     unit: str
@@ -183,7 +195,15 @@ def _text(cells: NDArray[np.integer]) -> str:
 
 @dataclass(frozen=True)
 class Spread:
-    """A number over several seeds."""
+    """A number over several seeds.
+
+    Attributes
+    ----------
+    mean, sd
+        Mean and standard deviation; 0 where there is one value only.
+    values
+        The number under each seed.
+    """
 
     mean: float
     sd: float
@@ -200,7 +220,15 @@ class Spread:
 
 @dataclass(frozen=True)
 class Yardsticks:
-    """What chance and the naive attack reach on the same counts, by the name of the metric."""
+    """What anyone could reach on the same counts, without an attack.
+
+    Attributes
+    ----------
+    chance
+        By the name of the metric: people dealt out at random.
+    naive
+        By the name of the metric: as many as possible stay.
+    """
 
     chance: dict[str, Spread]
     naive: dict[str, Spread]
@@ -209,7 +237,17 @@ class Yardsticks:
 def yardsticks(
     truth: Trajectories, *, seeds: int = 5, mapping: Literal["optimal", "greedy"] = "optimal"
 ) -> Yardsticks:
-    """Measure chance (people dealt out at random) and the naive attack (people stay), each over several seeds."""
+    """Measure chance (people dealt out at random) and the naive attack (people stay), each over several seeds.
+
+    Parameters
+    ----------
+    truth
+        Where everyone really was.
+    seeds
+        How many deals to average over.
+    mapping
+        How rebuilt people are matched with true ones, as in `evaluate`.
+    """
     counts = truth.counts()
     found: list[dict[str, Spread]] = []
     for attack in (deal_at_random, stay_if_possible):

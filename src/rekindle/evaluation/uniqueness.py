@@ -15,6 +15,13 @@ _BLOCK_CELLS = 1 << 24
 def top_places(trajectories: Trajectories, k: int) -> NDArray[np.int64]:
     """Find each person's k most frequent places; of places visited equally often, the one listed first counts as more.
 
+    Parameters
+    ----------
+    trajectories
+        The people.
+    k
+        How many places, at least 1.
+
     Returns
     -------
     (people, k) int64 location indices, most frequent first; -1 where a person visited fewer places.
@@ -42,7 +49,15 @@ def _frequency_of_sets(trajectories: Trajectories, k: int) -> NDArray[np.int64]:
 
 
 def uniqueness(trajectories: Trajectories, k: int) -> float:
-    """Share of people whose set of k most frequent places nobody else has (the paper's top-k uniqueness)."""
+    """Share of people whose set of k most frequent places nobody else has (the paper's top-k uniqueness).
+
+    Parameters
+    ----------
+    trajectories
+        The people, true or rebuilt.
+    k
+        How many places, at least 1; with 2, about home and work.
+    """
     return float((_frequency_of_sets(trajectories, k) == 1).sum() / trajectories.people)
 
 
@@ -50,5 +65,12 @@ def distinct_sets(trajectories: Trajectories, k: int) -> float:
     """Distinct sets of k most frequent places per person: what the published code calls uniqueness.
 
     It overstates how many can be told apart: two people who share a set count as half, not as none.
+
+    Parameters
+    ----------
+    trajectories
+        The people, true or rebuilt.
+    k
+        How many places, at least 1.
     """
     return float(len(_frequency_of_sets(trajectories, k)) / trajectories.people)

@@ -27,7 +27,19 @@ BUSIEST = 20
 
 @dataclass(frozen=True)
 class UtilityMetric:
-    """A number that says how much use is left, with its unit and the direction in which there is more."""
+    """A number that says how much use is left, with its unit and the direction in which there is more.
+
+    Attributes
+    ----------
+    name, unit
+        What it is called and measured in.
+    useful_when
+        Whether more use is left where it is "higher" or "lower".
+    meaning
+        What it says, in a few words.
+    value
+        Reads it from a `Utility`.
+    """
 
     name: str
     unit: str

@@ -62,6 +62,15 @@ def write_trajectories(path: str | Path, trajectories: Trajectories, *, overwrit
 
     ``.csv`` and ``.parquet``: one row a person and step with person, datetime and location. ``.geojson``: one feature a
     person with the centres they pass, a point only where the place changes, and the time they got there.
+
+    Parameters
+    ----------
+    path
+        The file; the ending of its name says which kind.
+    trajectories
+        What to write.
+    overwrite
+        Replace a file that is there.
     """
     path = Path(path)
     if path.suffix in (".csv", ".parquet"):

@@ -33,7 +33,15 @@ _ALIGNED_START = datetime(2000, 1, 1)
 
 @dataclass(frozen=True)
 class Area:
-    """A circle on the map: its centre, and its radius in degrees of latitude and longitude alike."""
+    """A circle on the map.
+
+    Parameters
+    ----------
+    lat, lng
+        Its centre, degrees.
+    radius_degrees
+        Its radius, in degrees of latitude and longitude alike.
+    """
 
     lat: float
     lng: float

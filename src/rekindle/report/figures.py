@@ -81,7 +81,13 @@ def colours_of(attacks: Iterable[str]) -> dict[str, str]:
 
 
 def new_figure(width: float = 7.0, height: float = 4.2) -> Figure:
-    """Make an empty figure of a size in inches that no other code knows of."""
+    """Make an empty figure that no other code knows of.
+
+    Parameters
+    ----------
+    width, height
+        Its size in inches.
+    """
     figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.1))
     FigureCanvasAgg(figure)
     return figure
@@ -339,7 +345,12 @@ def draw_errors(
 ) -> Axes:
     """Draw the recovery error of each attack in km: for each point, or the sum over all points as in the paper.
 
-    The parameters are those of `draw_accuracies`.
+    Parameters
+    ----------
+    results, expected
+        As in `draw_accuracies`.
+    metric
+        Which number of an evaluation to draw.
     """
     label = {"mean_error_km": "distance to the truth (km, mean)", "recovery_error_km": "recovery error (km, sum)"}
     if metric not in label:
@@ -602,7 +613,17 @@ def _values(found: Numbers, metric: str) -> NDArray[np.float64]:
 
 
 def save_figure(figure: Figure | Axes, path: str | Path, *, overwrite: bool = True) -> None:
-    """Write a figure, or the figure that an Axes belongs to, as PNG, SVG or PDF, by the ending of the name."""
+    """Write a figure as PNG, SVG or PDF, by the ending of the name.
+
+    Parameters
+    ----------
+    figure
+        What to write, or an Axes of it.
+    path
+        The file. The same figure gives the same bytes.
+    overwrite
+        Replace a file that is there.
+    """
     path = Path(path)
     # No dates, versions or random names in the file: the same figure gives the same bytes.
     metadata = {".png": {"Software": None}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
