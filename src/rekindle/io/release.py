@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
@@ -22,6 +23,7 @@ from rekindle.io.tables import (
     times,
     write_table,
 )
+from rekindle.io.untrusted import check_unfolded
 from rekindle.model import Calendar, Locations, Release
 from rekindle.model.calendar import parse_step
 
@@ -96,13 +98,13 @@ def read_release(
             row = int(first[frequency.argmax()])
             what = f"location {locations.ids[places[row]]!r}" if long else "the step"
             raise InvalidFile(path, f"{what} is listed twice at {calendar.time(int(rows[row]))}.")
+        check_unfolded(path, 8 * (calendar.steps or 0) * len(locations), 8 * table.height * table.width)
         missing = 0.0 if absent == "zero" and long else np.nan
         values = np.full((calendar.steps or 0, len(locations)), missing)
         if long:
-            values[rows, places] = _numbers(table["count"], withheld, path)
+            values[rows, places] = _numbers(table.select("count"), withheld, path)[:, 0]
         else:
-            for name, column in zip(place_names, columns, strict=True):
-                values[rows, column] = _numbers(table[name], withheld, path)
+            values[np.ix_(rows, columns)] = _numbers(table.select(cs.by_name(place_names)), withheld, path)
         return Release(values, locations, calendar, (f"read from {Path(path).name}",))
     except InvalidFile:
         raise
@@ -132,25 +134,25 @@ def _calendar(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Cal
     return Calendar(distinct[0].astype(datetime), step, int(rows.max()) + 1), rows
 
 
-def _numbers(column: pl.Series, withheld: Collection[str], path: str | Path) -> NDArray[np.float64]:
-    """Turn a column into numbers, NaN where they are withheld."""
-    if column.dtype == pl.String:
-        text = column.str.strip_chars()
-        empty = text.is_null() | text.is_in(list(withheld))
-        cast = text.cast(pl.Float64, strict=False)
-        bad = (cast.is_null() & ~empty) | (cast.is_infinite().fill_null(False))
-        if bad.any():
-            row = int(bad.arg_max() or 0)
-            raise InvalidFile(
-                path,
-                f"row {row + 1}, column {column.name!r}: {column[row]!r} is neither a number nor a mark of a withheld one.",
-            )
-        cast = cast.zip_with(~empty, pl.repeat(None, len(cast), dtype=pl.Float64, eager=True))
-    elif column.dtype.is_numeric() or column.dtype == pl.Null:
-        cast = column.cast(pl.Float64)
-    else:
-        raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
-    return np.asarray(cast.fill_null(float("nan")).to_numpy(), dtype=np.float64)
+def _numbers(table: pl.DataFrame, withheld: Collection[str], path: str | Path) -> NDArray[np.float64]:
+    """Turn all columns into numbers, NaN where they are withheld: (rows, columns) float64."""
+    for column in table.select(~cs.string()).iter_columns():
+        if not column.dtype.is_numeric() and column.dtype != pl.Null:
+            raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
+    text = cs.string().str.strip_chars()
+    empty, cast = text.is_null() | text.is_in(list(withheld)), text.cast(pl.Float64, strict=False)
+    bad = table.select((cast.is_null() & ~empty) | cast.is_infinite().fill_null(False))
+    for column in bad.select(
+        cs.by_name([name for name, any_bad in bad.max().to_dict().items() if any_bad[0]])
+    ).iter_columns():
+        row = int(column.arg_max() or 0)
+        raise InvalidFile(
+            path,
+            f"row {row + 1}, column {column.name!r}: {table[column.name][row]!r} is neither a number nor a mark of a "
+            "withheld one.",
+        )
+    known = table.with_columns(pl.when(~empty).then(cast).name.keep()).cast(pl.Float64)
+    return np.asarray(known.fill_null(float("nan")).to_numpy(), dtype=np.float64)
 
 
 def write_release(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.io.files import new_file
+from rekindle.io.untrusted import check_parquet, check_unfolded, packed_as, read_content, reading
 from rekindle.model import Calendar, Counts, Locations
 from rekindle.model.calendar import parse_step
 
@@ -20,45 +25,82 @@ __all__ = ["read_counts", "read_locations", "write_counts", "write_locations"]
 
 _GRID_ID = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)", re.ASCII)
 _POINT = re.compile(r"\(\s*([-+.\deE]+)\s*,\s*([-+.\deE]+)\s*\)", re.ASCII)
+_MOST_COLUMNS = 50_000
+"""Each costs Polars some 5 kB, and a place needs no column of its own in long form."""
+_WHOLE = "a whole number of at least 0"
+_FORMULA = r"^'*[=+\-@\t\r＝＋－＠]"
+_SIGNED_NUMBER = r"^'*[+-][0-9]+(\.[0-9]+)?$"
 
 
-_DUPLICATE = re.compile(r"(.*)_duplicated_\d+", re.DOTALL)
-"""What polars calls a column of a csv whose name was there before."""
+def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
+    """Read a csv (every column as text) or parquet file, told apart by its first bytes, not only by its name.
 
-
-def read_table(path: str | Path) -> pl.DataFrame:
-    """Read a csv (every column as text) or parquet file, told apart by its first bytes, not only by its name."""
+    Parameters
+    ----------
+    path
+        The file.
+    within
+        The folder that was handed in, where the file is part of one.
+    """
     path = Path(path)
-    try:
-        if path.is_dir():
-            raise InvalidFile(path, "this is a folder, where a csv or parquet file was expected.")
-        with open(path, "rb") as file:
-            head = file.read(4)
-    except FileNotFoundError:
-        raise InvalidFile(path, "this file does not exist.") from None
-    except OSError as error:
-        raise InvalidFile(path, f"it cannot be opened ({error.strerror}).") from None
-    if not head:
+    content = read_content(path, "csv or parquet file", within=within)
+    if not content:
         raise InvalidFile(path, "the file is empty.")
-    parquet = head == b"PAR1"
+    parquet = content.startswith(b"PAR1")
     if parquet != (path.suffix == ".parquet"):
         found = "a parquet file" if parquet else "not a parquet file"
         raise InvalidFile(path, f"the content is {found}, but the name ends in {path.suffix!r}.")
-    try:
-        table = pl.read_parquet(path, glob=False) if parquet else pl.read_csv(path, infer_schema=False, glob=False)
-    except Exception as error:  # polars raises many kinds, some of them of its own
-        kind = "parquet" if parquet else "csv"
-        raise InvalidFile(path, f"it cannot be read as {kind} ({_first_line(error)}).") from None
+    if parquet:
+        check_parquet(path, content, _MOST_COLUMNS)
+        with reading(path, "parquet"):
+            table = pl.read_parquet(content)
+    else:
+        table = _read_csv(path, content)
     if not table.height:
         raise InvalidFile(path, "it has no rows.")
-    twice = [name for name in map(_DUPLICATE.fullmatch, table.columns) if name and name[1] in table.columns]
-    if not parquet and twice:
-        raise InvalidFile(path, f"there are two columns {twice[0][1]!r}; expected one.")
     return table
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
+    if kind := packed_as(content):
+        raise InvalidFile(path, f"it is compressed with {kind}; unpack it first.")
+    with reading(path, "csv"):
+        # Polars leaves doubled quotation marks in the header as they are, and renames a column that is there twice.
+        lines = csv.reader(io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=""))
+        columns = [_unguarded(name) for name in next((line for line in lines if line), [])]
+        if len(columns) > _MOST_COLUMNS:
+            raise InvalidFile(
+                path, f"it has {len(columns)} columns; more than {_MOST_COLUMNS} are not read. Give the long form."
+            )
+        if len(set(columns)) < len(columns):
+            twice = next(name for name, times in Counter(columns).items() if times > 1)
+            raise InvalidFile(path, f"there are two columns {twice!r}; expected one.")
+        table = pl.read_csv(content, infer_schema=False)
+        if table.width != len(columns):
+            raise InvalidFile(path, f"its header has {len(columns)} columns, its rows have {table.width}.")
+        table.columns = columns
+        if b"'" not in content:
+            return table
+        texts = [cs.by_name(name).as_expr() for name in columns]
+        ours = (text.str.starts_with("'") & _is_formula(text.str.slice(1)) for text in texts)
+        return table.with_columns(
+            pl.when(one).then(text.str.slice(1)).otherwise(text) for one, text in zip(ours, texts, strict=True)
+        )
+
+
+def _is_formula(text: pl.Expr) -> pl.Expr:
+    """Whether a spreadsheet would compute a text that begins so; any quotation marks before it were put there by us."""
+    return text.str.contains(_FORMULA) & ~text.str.contains(_SIGNED_NUMBER)
+
+
+def _guarded(name: str) -> str:
+    """A name that spreadsheets show and do not compute: where they would, with a ' before it."""
+    return f"'{name}" if re.search(_FORMULA, name) and not re.fullmatch(_SIGNED_NUMBER, name) else name
+
+
+def _unguarded(name: str) -> str:
+    """The name that `_guarded` was given."""
+    return name[1:] if name.startswith("'") and _guarded(name[1:]) != name[1:] else name
 
 
 def require(table: pl.DataFrame, columns: set[str], path: str | Path) -> None:
@@ -77,27 +119,43 @@ def bad_cell(path: str | Path, column: pl.Series, row: int, expected: str) -> In
     return InvalidFile(path, f"data row {row + 1}, column {column.name!r}: expected {expected}, found {found}.")
 
 
-def numbers(column: pl.Series, path: str | Path, *, whole: bool = False) -> NDArray[Any]:
-    """Turn a column into numbers, or into whole numbers of at least 0; the first value that is none is named."""
-    expected = "a whole number of at least 0" if whole else "a number"
-    if column.dtype == pl.String:
-        text = column.str.strip_chars()
-        parsed = text.cast(pl.Int64, strict=False) if whole else text.cast(pl.Float64, strict=False)
-        if whole and parsed.null_count():
-            parsed = text.cast(pl.Float64, strict=False)
-    elif column.dtype.is_numeric():
-        parsed = column.cast(pl.Float64) if column.dtype.is_decimal() else column
-    else:
-        raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
+def numbers(column: pl.Series, path: str | Path) -> NDArray[Any]:
+    """Turn a column into numbers; the first value that is none is named."""
+    _refuse_no_numbers(column, path)
+    parsed = column.str.strip_chars().cast(pl.Float64, strict=False) if column.dtype == pl.String else column
+    parsed = parsed.cast(pl.Float64) if parsed.dtype.is_decimal() else parsed
     if parsed.null_count():
-        raise bad_cell(path, column, int(parsed.is_null().arg_max() or 0), expected)
+        raise bad_cell(path, column, int(parsed.is_null().arg_max() or 0), "a number")
+    return parsed.to_numpy()
+
+
+def whole_numbers(table: pl.DataFrame, path: str | Path) -> NDArray[np.int64]:
+    """Turn all columns into whole numbers of at least 0: (rows, columns) int64; the first value that is none is named.
+
+    All at once: one by one, ten thousands of columns would take half a minute.
+    """
+    for column in table.select(~cs.string()).iter_columns():
+        _refuse_no_numbers(column, path)
+    text = cs.string().str.strip_chars()
+    parsed = table.with_columns(text.cast(pl.Int64, strict=False), cs.decimal().cast(pl.Float64))
+    if left := [column.name for column in parsed.iter_columns() if column.null_count()]:
+        parsed = parsed.with_columns(
+            table.select(cs.by_name(left)).with_columns(text.cast(pl.Float64, strict=False)).get_columns()
+        )
+        for name in left:
+            if parsed[name].null_count():
+                raise bad_cell(path, table[name], int(parsed[name].is_null().arg_max() or 0), _WHOLE)
     array = parsed.to_numpy()
-    if not whole:
-        return array
     good = (array >= 0) & (array < 2**53) & (array == np.floor(array))
     if not good.all():
-        raise bad_cell(path, column, int(np.argmin(good)), expected)
+        row, place = np.argwhere(~good)[0]
+        raise bad_cell(path, table.to_series(int(place)), int(row), _WHOLE)
     return array.astype(np.int64, copy=False)
+
+
+def _refuse_no_numbers(column: pl.Series, path: str | Path) -> None:
+    if not (column.dtype.is_numeric() or column.dtype == pl.String):
+        raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
 
 
 def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
@@ -227,10 +285,20 @@ def write_locations(path: str | Path, locations: Locations, *, overwrite: bool =
 
 
 def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = False) -> None:
-    """Write csv or parquet, whole or not at all."""
+    """Write csv or parquet, whole or not at all.
+
+    In a csv file, a name that a spreadsheet would take for a formula (it begins with =, +, - or @) gets a ' before it,
+    which `read_table` takes away again.
+    """
     path = Path(path)
     if path.suffix not in (".csv", ".parquet"):
         raise InvalidFile(path, f"the name ends in {path.suffix!r}; use .csv or .parquet.")
+    if path.suffix == ".csv":
+        texts = [
+            pl.col(name).cast(pl.String) for name in table.select(cs.string() | cs.enum() | cs.categorical()).columns
+        ]
+        marked = (pl.when(_is_formula(text)).then(pl.concat_str(pl.lit("'"), text)).otherwise(text) for text in texts)
+        table = table.with_columns(one.name.keep() for one in marked).rename(_guarded)
     with new_file(path, overwrite=overwrite) as temporary:
         if path.suffix == ".csv":
             table.write_csv(temporary, datetime_format="%Y-%m-%d %H:%M:%S")
@@ -296,13 +364,13 @@ def read_counts(
         calendar = _calendar(when, None if step is None else parse_step(step), long)
         if long:
             return counts_from_table(table, path, locations, calendar)
+        check_unfolded(path, 8 * len(table) * len(locations), 8 * table.height * table.width)
         values = np.zeros((len(table), len(locations)), dtype=np.int64)
         known = set(locations.ids)
         unknown = [name for name in place_names if name not in known]
         if unknown:
             raise InvalidFile(path, f"column {unknown[0]!r} is none of the {len(locations)} known locations.")
-        for name, place in zip(place_names, locations.indices(place_names), strict=True):
-            values[:, place] = numbers(table[name], path, whole=True)
+        values[:, locations.indices(place_names)] = whole_numbers(table.select(cs.by_name(place_names)), path)
         return Counts(values, locations, calendar)
     except InvalidData as error:
         raise _named(error, path) from None
@@ -313,11 +381,12 @@ def counts_from_table(table: pl.DataFrame, path: str | Path, locations: Location
     require(table, {"datetime", "location", "count"}, path)
     steps = step_numbers(table["datetime"], path, calendar)
     places, _ = positions(table["location"], path, locations.ids)
-    number = numbers(table["count"], path, whole=True)
+    number = whole_numbers(table.select("count"), path)[:, 0]
     there = np.unique(steps)
     if len(there) != calendar.steps:
         missing = int(np.argmax(np.append(there, -1) != np.arange(len(there) + 1)))
         raise InvalidFile(path, f"there is no count at {calendar.time(missing)}; no step may be missing.")
+    check_unfolded(path, 8 * len(there) * len(locations), 8 * table.height * table.width)
     index = steps * len(locations) + places
     values = np.zeros((len(there), len(locations)), dtype=np.int64)
     values.ravel()[index] = number
