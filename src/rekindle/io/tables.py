@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -78,14 +79,29 @@ def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
         table = pl.read_csv(content, infer_schema=False)
         if table.width != len(columns):
             raise InvalidFile(path, f"its header has {len(columns)} columns, its rows have {table.width}.")
+        if b"'" in content:
+            table = _with_texts(table, _without_mark)
         table.columns = columns
-        if b"'" not in content:
-            return table
-        texts = [cs.by_name(name).as_expr() for name in columns]
-        ours = (text.str.starts_with("'") & _is_formula(text.str.slice(1)) for text in texts)
-        return table.with_columns(
-            pl.when(one).then(text.str.slice(1)).otherwise(text) for one, text in zip(ours, texts, strict=True)
-        )
+        return table
+
+
+def _with_texts(table: pl.DataFrame, change: Callable[[pl.Expr], pl.Expr]) -> pl.DataFrame:
+    """Change all texts. Columns get numbers meanwhile, as some names are patterns to Polars."""
+    result = table.clone()
+    result.columns = [str(number) for number in range(table.width)]
+    names = result.select(cs.string() | cs.enum() | cs.categorical()).columns
+    result = result.with_columns(change(pl.col(name).cast(pl.String)).alias(name) for name in names)
+    result.columns = table.columns
+    return result
+
+
+def _with_mark(text: pl.Expr) -> pl.Expr:
+    return pl.when(_is_formula(text)).then(pl.concat_str(pl.lit("'"), text)).otherwise(text)
+
+
+def _without_mark(text: pl.Expr) -> pl.Expr:
+    rest = text.str.slice(1)
+    return pl.when(text.str.starts_with("'") & _is_formula(rest)).then(rest).otherwise(text)
 
 
 def _is_formula(text: pl.Expr) -> pl.Expr:
@@ -294,11 +310,8 @@ def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = Fals
     if path.suffix not in (".csv", ".parquet"):
         raise InvalidFile(path, f"the name ends in {path.suffix!r}; use .csv or .parquet.")
     if path.suffix == ".csv":
-        texts = [
-            pl.col(name).cast(pl.String) for name in table.select(cs.string() | cs.enum() | cs.categorical()).columns
-        ]
-        marked = (pl.when(_is_formula(text)).then(pl.concat_str(pl.lit("'"), text)).otherwise(text) for text in texts)
-        table = table.with_columns(one.name.keep() for one in marked).rename(_guarded)
+        table = _with_texts(table, _with_mark)
+        table.columns = [_guarded(name) for name in table.columns]
     with new_file(path, overwrite=overwrite) as temporary:
         if path.suffix == ".csv":
             table.write_csv(temporary, datetime_format="%Y-%m-%d %H:%M:%S")
