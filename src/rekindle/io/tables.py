@@ -289,7 +289,17 @@ def read_locations(path: str | Path) -> Locations:
 
 
 def write_locations(path: str | Path, locations: Locations, *, overwrite: bool = False) -> None:
-    """Write places as csv or parquet, by the ending of the name."""
+    """Write places as csv or parquet, by the ending of the name.
+
+    Parameters
+    ----------
+    path
+        The file.
+    locations
+        What to write.
+    overwrite
+        Replace a file that is there.
+    """
     columns: dict[str, Any] = {
         "location": locations.ids,
         "x_km": locations.xy_km[:, 0],
@@ -465,7 +475,19 @@ def name_column(codes: NDArray[np.integer], ids: tuple[str, ...]) -> pl.Series:
 def write_counts(
     path: str | Path, counts: Counts, *, form: Literal["long", "wide"] = "long", overwrite: bool = False
 ) -> None:
-    """Write counts as csv or parquet: long without the zeros, or wide with a column for each place."""
+    """Write counts as csv or parquet, by the ending of the name.
+
+    Parameters
+    ----------
+    path
+        The file.
+    counts
+        What to write.
+    form
+        "long": one row for each count above 0. "wide": a column for each place.
+    overwrite
+        Replace a file that is there.
+    """
     if form == "wide":
         columns: dict[str, Any] = {"datetime": pl.Series(counts.calendar.times().astype("datetime64[ms]"))}
         columns |= {name: counts.values[:, place] for place, name in enumerate(counts.locations.ids)}
