@@ -142,15 +142,14 @@ def _numbers(table: pl.DataFrame, withheld: Collection[str], path: str | Path) -
     text = cs.string().str.strip_chars()
     empty, cast = text.is_null() | text.is_in(list(withheld)), text.cast(pl.Float64, strict=False)
     bad = table.select((cast.is_null() & ~empty) | cast.is_infinite().fill_null(False))
-    for column in bad.select(
-        cs.by_name([name for name, any_bad in bad.max().to_dict().items() if any_bad[0]])
-    ).iter_columns():
-        row = int(column.arg_max() or 0)
-        raise InvalidFile(
-            path,
-            f"row {row + 1}, column {column.name!r}: {table[column.name][row]!r} is neither a number nor a mark of a "
-            "withheld one.",
-        )
+    for column in bad.iter_columns():
+        if column.any():
+            row = int(column.arg_max() or 0)
+            raise InvalidFile(
+                path,
+                f"row {row + 1}, column {column.name!r}: {table[column.name][row]!r} is neither a number nor a mark of a "
+                "withheld one.",
+            )
     known = table.with_columns(pl.when(~empty).then(cast).name.keep()).cast(pl.Float64)
     return np.asarray(known.fill_null(float("nan")).to_numpy(), dtype=np.float64)
 
