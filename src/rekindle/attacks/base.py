@@ -34,7 +34,8 @@ class Recovery:
     Attributes
     ----------
     trajectories
-        The rebuilt people. They have no names: their order means nothing.
+        The rebuilt people. They have no names: their order means nothing. Their counts are those of the release at every
+        step (but with the setting ``seeding="first_day"``, which copies a slip of the published code).
     attack
         The attack with its settings.
     step_costs

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
@@ -55,6 +56,10 @@ class DayByDay(Attack):
     seed
         None: interchangeable people are listed by the place they begin the day in, and places by their index. A whole
         number: both orders are shuffled anew each day. Ties are everywhere, so several seeds show the spread they make.
+    seeding
+        ``"each_day"``: each day begins with its own counts, as in the paper's text. ``"first_day"``: every day begins with
+        the counts of the very first step, as in the published code of the enhanced attack; only for comparison, because
+        the first step of each later day then does not meet the counts. All other steps do.
     workers
         Over how many threads the days of one feed are spread, where no cost looks at the days before; None for all
         cores. It changes nothing but the time.
@@ -66,6 +71,7 @@ class DayByDay(Attack):
     linking: LinkingCost = InformationGain()
     lookback_days: int = 1
     seed: int | None = None
+    seeding: Literal["each_day", "first_day"] = "each_day"
     workers: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -73,6 +79,8 @@ class DayByDay(Attack):
             raise InvalidSetting(f"lookback_days is {self.lookback_days!r}; it must be a whole number of at least 1.")
         if self.seed is not None and (not isinstance(self.seed, int) or self.seed < 0):
             raise InvalidSetting(f"seed is {self.seed!r}; it must be a whole number, not negative, or None.")
+        if self.seeding not in ("each_day", "first_day"):
+            raise InvalidSetting(f"seeding is {self.seeding!r}; it must be 'each_day' or 'first_day'.")
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
             raise InvalidSetting(f"workers is {self.workers!r}; it must be a whole number of at least 1, or None.")
         for name in ("first", "night", "day", "linking"):
@@ -150,9 +158,15 @@ class DayByDayRun(Run):
     def _take(self, counts: Counts) -> None:
         days = list(counts.calendar.days())
         size = self._days_at_once() if len(days) > 1 else 1
+        seeds = self._seeds(counts)
         for begin in range(0, len(days), size):
             done = self.days_done
-            tasks = [self._task(counts.values[day], done + at) for at, day in enumerate(days[begin : begin + size])]
+            tasks = [
+                self._task(
+                    counts.values[day] if seeds is None else np.vstack([seeds, counts.values[day][1:]]), done + at
+                )
+                for at, day in enumerate(days[begin : begin + size])
+            ]
             if size == 1:
                 found = [task.recover() for task in tasks]
             else:
@@ -165,6 +179,14 @@ class DayByDayRun(Run):
                     raise Stopped("The run was stopped.")
                 self._add(self._linked(cells, costs, gap))
                 self._report()
+
+    def _seeds(self, counts: Counts) -> NDArray[np.integer] | None:
+        """(locations,) counts that every day begins with; None where each begins with its own."""
+        if self.attack.seeding == "each_day":
+            return None
+        return (
+            np.bincount(self._days[0].cells[:, 0], minlength=len(self.locations)) if self._days else counts.values[0]
+        )
 
     def _days_at_once(self) -> int:
         """How many days to recover side by side before they are linked: few large ones, so that little is lost."""

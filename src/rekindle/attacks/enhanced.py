@@ -19,7 +19,8 @@ class Enhanced(DayByDay):
     over the last `lookback_days`.
 
     The parameters are those of `DayByDay`, with these defaults: ``first=Stay(), night=Popular(), day=Popular(),
-    linking=InformationGain(), lookback_days=3, seed=None``.
+    linking=InformationGain(), lookback_days=3, seed=None, seeding="each_day"``. ``seeding="first_day"`` is for comparison with
+    the published code, which does not follow the paper's text there: see `DayByDay`.
 
     References
     ----------

@@ -1,0 +1,68 @@
+"""The published code's seeding, for comparison: every day begins with the counts of the very first step."""
+
+import numpy as np
+import pytest
+from tests.small import random_truth
+
+import rekindle as rk
+from rekindle.attacks import day_by_day
+
+
+@pytest.fixture(scope="module", params=["plain", "compiled"], autouse=True)
+def path(request):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(day_by_day, "SMALL_DAY", 10**9 if request.param == "plain" else 0)
+        yield request.param
+
+
+@pytest.fixture(scope="module")
+def counts():
+    rng = np.random.default_rng(4)
+    return random_truth(rng, people=9, places=12, steps=70, step="2h", start="2024-03-01 04:00").counts()
+
+
+@pytest.mark.parametrize("kind", [rk.Baseline, rk.Enhanced])
+def test_only_later_midnights_miss_the_counts(kind, counts):
+    found = kind(seeding="first_day").recover(counts).trajectories.counts().values
+    midnights = [day.start for day in counts.calendar.days()]
+    assert (found[midnights] == counts.values[0]).all()
+    others = np.setdiff1d(np.arange(counts.steps), midnights)
+    assert np.array_equal(found[others], counts.values[others])
+    assert (counts.values[midnights] != counts.values[0]).any(), "these counts cannot tell the two apart"
+
+
+def test_first_day_and_default_follow_the_text(counts):
+    text, code = rk.Enhanced().recover(counts), rk.Enhanced(seeding="first_day").recover(counts)
+    day = counts.calendar.day(0)
+    assert np.array_equal(text.trajectories.cells[:, day], code.trajectories.cells[:, day])
+    assert rk.Enhanced() == rk.Enhanced(seeding="each_day")
+    assert text.trajectories.counts() == counts
+
+
+def test_a_day_is_walked_from_the_seeds():
+    """Two towers: at the second midnight both people are in b, but the walk begins with one in each."""
+    places = rk.Locations([[0, 0], [5, 0]], ["a", "b"])
+    counts = rk.Counts([[1, 1], [1, 1], [0, 2], [2, 0]], places, rk.Calendar("2024-01-01", "12h"))
+    found = rk.Enhanced(seeding="first_day").recover(counts)
+    assert sorted(found.trajectories.cells[:, 2:].tolist()) == [[0, 0], [1, 0]]
+    assert found.step_costs[3] == 5.0
+
+
+@pytest.mark.parametrize("kind", [rk.Baseline, rk.Enhanced])
+def test_batches_and_a_saved_run_give_the_same(kind, counts, tmp_path):
+    attack = kind(seeding="first_day", seed=1, workers=2)
+    whole = attack.recover(counts).trajectories
+    run = attack.start(counts.locations, counts.calendar, people=counts.people)
+    days = list(counts.days())
+    for day in days[:2]:
+        run.feed(day)
+    run.save(tmp_path / "run.npz")
+    resumed = rk.resume(tmp_path / "run.npz")
+    assert resumed.attack.seeding == "first_day"
+    resumed.feed(counts.part(slice(counts.calendar.day(2).start, counts.steps)))
+    assert resumed.trajectories() == whole
+
+
+def test_other_seedings_are_refused():
+    with pytest.raises(rk.InvalidSetting, match="'each_day' or 'first_day'"):
+        rk.Enhanced(seeding="last_day")
