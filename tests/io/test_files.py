@@ -293,5 +293,5 @@ def test_bad_json(tmp_path, content, words):
 def test_missing_json(tmp_path):
     with pytest.raises(rk.InvalidFile, match="missing"):
         read_json(tmp_path / "a.json")
-    with pytest.raises(rk.InvalidFile, match="cannot be opened"):
+    with pytest.raises(rk.InvalidFile, match="this is a folder"):
         read_json(tmp_path)

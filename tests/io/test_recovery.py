@@ -113,7 +113,7 @@ def test_no_recovery(tmp_path):
     for name, word in (
         ("no", "does not exist"),
         ("file", "is a file"),
-        (".", r"recovery\.json: this file is missing"),
+        (".", r"recovery\.json: this file does not exist"),
     ):
         with pytest.raises(rk.InvalidFile, match=word):
             rk.read_recovery(tmp_path / name)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.errors import InvalidData, InvalidFile, OutputExists
+from rekindle.errors import InvalidFile, OutputExists
 from rekindle.io.files import new_file
+from rekindle.io.untrusted import check_file, read_arrays
 from rekindle.model import Calendar, Locations
 
 __all__ = ["SavedRun", "read_run", "write_run"]
@@ -58,20 +59,23 @@ def write_run(path: str | Path, run: SavedRun) -> None:
 def read_run(path: str | Path) -> SavedRun:
     """Read a saved run."""
     path = Path(path)
+    check_file(path, "saved run")
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_arrays(path)
         head = json.loads(str(arrays.pop("head")))
         if head["format"] != FORMAT:
             raise InvalidFile(path, f"its format is {head['format']!r}, not {FORMAT!r}.")
-        locations = Locations(arrays.pop("xy_km"), arrays.pop("ids").tolist(), arrays.pop("lat_lng", None))
+        ids = arrays.pop("ids").tolist()
+        "".join(ids).encode()  # half characters could be neither shown nor written
+        locations = Locations(arrays.pop("xy_km"), ids, arrays.pop("lat_lng", None))
         calendar = Calendar(**head["calendar"])
-        return SavedRun(head["attack"], head["settings"], locations, calendar, head["people"], arrays)
-    except FileNotFoundError:
-        raise InvalidFile(path, "this file does not exist.") from None
-    except InvalidFile:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, InvalidData) as error:
+        attack, settings, people = head["attack"], head["settings"], head["people"]
+        if not isinstance(attack, str) or not isinstance(settings, dict) or type(people) is not int or people < 1:
+            raise InvalidFile(path, "'attack' must be a name, 'settings' an object and 'people' at least 1.")
+        return SavedRun(attack, settings, locations, calendar, people, arrays)
+    except InvalidFile as error:
+        raise InvalidFile(path, f"it is not a saved run, or a damaged one: {error.problem}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidFile(
             path, f"it is not a saved run, or a damaged one ({type(error).__name__}: {error})."
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,19 +131,19 @@ def read_dataset(path: str | Path) -> Dataset:
             folder,
             "it has no dataset.json; a dataset folder holds dataset.json, counts.parquet and locations.parquet.",
         )
-    info = read_json(folder / "dataset.json")
+    info = read_json(folder / "dataset.json", within=folder)
     calendar = calendar_from_json(info.pop("calendar", None), folder / "dataset.json")
     people = info.pop("people", None)
-    locations = read_locations(folder / "locations.parquet")
+    locations = read_locations(folder / "locations.parquet", within=folder)
     counts_path = folder / "counts.parquet"
-    counts = counts_from_table(read_table(counts_path), counts_path, locations, calendar)
-    if people != counts.people:
+    counts = counts_from_table(read_table(counts_path, within=folder), counts_path, locations, calendar)
+    if type(people) is not int or people != counts.people:
         raise InvalidFile(
             folder / "dataset.json", f"'people' is {people!r}, but the counts add up to {counts.people}."
         )
     truth = None
-    if (folder / "truth.parquet").exists():
-        truth = read_trajectories(folder / "truth.parquet", locations, calendar)
+    if os.path.lexists(folder / "truth.parquet"):
+        truth = read_trajectories(folder / "truth.parquet", locations, calendar, within=folder)
     try:
         return Dataset(counts, truth, info)
     except InvalidData as error:

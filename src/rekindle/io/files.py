@@ -18,6 +18,7 @@ from typing import Any
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists, OutputFailed, RekindleError
 from rekindle.io.lock import hold, in_use, locked
+from rekindle.io.untrusted import read_content
 
 __all__ = [
     "check_new_folder",
@@ -40,6 +41,7 @@ REPLACED = ".replaced"
 _HIDDEN = re.compile(r"\.(.+)\.[0-9a-f]+(\.unfinished|\.replaced)(\.[^.]*)?")
 
 _LARGEST_JSON = 16 * 2**20
+_SURROGATE = b"\\ud"
 
 
 @contextmanager
@@ -289,25 +291,35 @@ def write_json(path: Path, value: dict[str, Any], *, overwrite: bool = True, pri
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON file that holds one object."""
+def read_json(path: Path, *, within: Path | None = None) -> dict[str, Any]:
+    """Read a JSON file that holds one object.
+
+    Parameters
+    ----------
+    path
+        The file.
+    within
+        The folder that was handed in, where the file is part of one.
+    """
+    content = read_content(path, "description", largest=_LARGEST_JSON, within=within)
     try:
-        if path.stat().st_size > _LARGEST_JSON:
-            raise InvalidFile(
-                path, f"it has {path.stat().st_size} bytes; more than {_LARGEST_JSON} is no description."
-            )
-        value = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_no_constant)
-    except FileNotFoundError:
-        raise InvalidFile(path, "this file is missing.") from None
-    except OSError as error:
-        raise InvalidFile(path, f"it cannot be opened ({error.strerror}).") from None
-    except InvalidFile:
-        raise
+        value = json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant, parse_float=_finite)
+        if _SURROGATE in content.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidFile(path, "it holds half of a character (a lone surrogate).") from None
     except (ValueError, RecursionError) as error:
         raise InvalidFile(path, f"it is not valid JSON ({error}).") from None
     if not isinstance(value, dict):
         raise InvalidFile(path, f"it must hold one JSON object, not a {type(value).__name__}.")
     return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if abs(number) == float("inf"):
+        raise ValueError(f"{text:.40} is too large for a number")
+    return number
 
 
 def _no_constant(name: str) -> None:

@@ -23,6 +23,7 @@ from rekindle.io.tables import (
     write_table,
 )
 from rekindle.io.trajectories import read_trajectories, trajectories_table
+from rekindle.io.untrusted import check_unfolded
 from rekindle.model import Calendar, Locations, Trajectories
 
 __all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
@@ -157,9 +158,9 @@ def _day_file(number: int) -> str:
 
 def _read_confidence(path: Path, day: Trajectories) -> NDArray[np.float32] | None:
     """Read how sure the attack was of each point of a day that `read_trajectories` accepted; None if it is not there."""
-    if "confidence" not in pl.read_parquet_schema(path):
+    table = read_table(path, within=path.parent)
+    if "confidence" not in table.columns:
         return None
-    table = read_table(path)
     sure = numbers(table["confidence"], path)
     if not (sure.min() >= 0 and sure.max() <= 1):
         raise InvalidFile(path, f"a confidence is from 0 to 1; here they are from {sure.min()} to {sure.max()}.")
@@ -185,22 +186,25 @@ def read_recovery(path: str | Path) -> StoredRecovery:
         problem = "this is a file, not a recovery folder." if folder.exists() else "this folder does not exist."
         raise InvalidFile(folder, problem)
     head_path = folder / "recovery.json"
-    head = read_json(head_path)
+    head = read_json(head_path, within=folder)
     if head.get("format") != FORMAT:
         raise InvalidFile(head_path, f"its format is {head.get('format')!r}, not {FORMAT!r}.")
     calendar = calendar_from_json(head.get("calendar"), head_path)
     days, people = head.get("days"), head.get("people")
-    if not isinstance(days, list) or not isinstance(people, int) or people < 1:
-        raise InvalidFile(head_path, "'days' must be a list and 'people' a number of at least 1.")
+    if not isinstance(days, list) or type(people) is not int or not 0 < people < 2**31:
+        raise InvalidFile(head_path, "'days' must be a list and 'people' a whole number of at least 1.")
+    if not isinstance(head.get("attack"), str) or not isinstance(head.get("settings"), dict):
+        raise InvalidFile(head_path, "'attack' must be a name and 'settings' an object.")
+    check_unfolded(head_path, 100 * people, 0)  # each has a name, even before the first day
     if len(days) > calendar.number_of_days:
         raise InvalidFile(head_path, f"it lists {len(days)} days, but its calendar has {calendar.number_of_days}.")
-    locations = read_locations(folder / "locations.parquet")
+    locations = read_locations(folder / "locations.parquet", within=folder)
     cells: list[NDArray[np.integer]] = [np.empty((people, 0), np.int32)]
     sure: list[NDArray[np.float32]] = []
     for number, entry in enumerate(days):
         day, file = calendar.day(number), folder / _day_file(number)
-        part = read_trajectories(file, locations, calendar.part(day))
-        if part.people_ids != tuple(map(str, range(people))):
+        part = read_trajectories(file, locations, calendar.part(day), within=folder)
+        if part.people != people or part.people_ids != tuple(map(str, range(people))):
             raise InvalidFile(file, f"it must list the people 0 to {people - 1} in order.")
         cells.append(part.cells)
         confidence = _read_confidence(file, part)
@@ -211,8 +215,8 @@ def read_recovery(path: str | Path) -> StoredRecovery:
     trajectories = Trajectories(found, locations, calendar.closed_at(found.shape[1]))
     return StoredRecovery(
         trajectories,
-        str(head.get("attack")),
-        head.get("settings") or {},
+        head["attack"],
+        head["settings"],
         calendar,
         days,
         np.concatenate(sure, axis=1) if sure and len(sure) == len(days) else None,

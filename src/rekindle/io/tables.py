@@ -254,13 +254,20 @@ def step_numbers(column: pl.Series, path: str | Path, calendar: Calendar) -> NDA
     return steps
 
 
-def read_locations(path: str | Path) -> Locations:
+def read_locations(path: str | Path, *, within: Path | None = None) -> Locations:
     """Read places from a csv or parquet file.
 
     Columns ``location, x_km, y_km`` (and ``lat, lng`` where known); or ``location, lat, lng`` alone, which are projected
     to a local plane; or the paper's grid file with ``ID`` and ``towerlocation`` ("(north, east)" in km).
+
+    Parameters
+    ----------
+    path
+        The file.
+    within
+        The folder that was handed in, where the file is part of one: links out of it are refused.
     """
-    table = read_table(path)
+    table = read_table(path, within=within)
     columns = set(table.columns)
     try:
         if {"ID", "towerlocation"} <= columns:

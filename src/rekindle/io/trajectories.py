@@ -33,10 +33,12 @@ def trajectories_table(trajectories: Trajectories) -> pl.DataFrame:
     )
 
 
-def read_trajectories(path: str | Path, locations: Locations, calendar: Calendar) -> Trajectories:
+def read_trajectories(
+    path: str | Path, locations: Locations, calendar: Calendar, *, within: Path | None = None
+) -> Trajectories:
     """Read one row a person and step (person, datetime, location) from csv or parquet; each must be there once."""
     path = Path(path)
-    table = read_table(path)
+    table = read_table(path, within=within)
     require(table, {"person", "datetime", "location"}, path)
     steps = step_numbers(table["datetime"], path, calendar)
     places, _ = positions(table["location"], path, locations.ids)
