@@ -65,7 +65,7 @@ def check_file(path: Path, expected: str = "file", *, within: Path | None = None
         if within is not None and path.is_symlink() and not path.resolve().is_relative_to(within.resolve()):
             raise InvalidFile(path, "it is a link that leads out of its folder; put the file itself there.")
     except FileNotFoundError:
-        raise InvalidFile(path, "this file is missing: it does not exist.") from None
+        raise InvalidFile(path, "this file does not exist.") from None
     except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a NUL in the name
         raise InvalidFile(path, f"it cannot be opened ({getattr(error, 'strerror', None) or error}).") from None
     if stat.S_ISDIR(found.st_mode):
