@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.io.files import new_file
-from rekindle.io.untrusted import check_parquet, check_unfolded, packed_as, read_content, reading
+from rekindle.io.untrusted import MOST_COLUMNS, check_parquet, check_unfolded, packed_as, read_content, reading
 from rekindle.model import Calendar, Counts, Locations
 from rekindle.model.calendar import parse_step
 
@@ -26,8 +26,6 @@ __all__ = ["read_counts", "read_locations", "write_counts", "write_locations"]
 
 _GRID_ID = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)", re.ASCII)
 _POINT = re.compile(r"\(\s*([-+.\deE]+)\s*,\s*([-+.\deE]+)\s*\)", re.ASCII)
-_MOST_COLUMNS = 50_000
-"""Each costs Polars some 5 kB, and a place needs no column of its own in long form."""
 _WHOLE = "a whole number of at least 0"
 _FORMULA = r"^'*[=+\-@\t\r＝＋－＠]"
 _SIGNED_NUMBER = r"^'*[+-][0-9]+(\.[0-9]+)?$"
@@ -52,7 +50,7 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
         found = "a parquet file" if parquet else "not a parquet file"
         raise InvalidFile(path, f"the content is {found}, but the name ends in {path.suffix!r}.")
     if parquet:
-        check_parquet(path, content, _MOST_COLUMNS)
+        check_parquet(path, content)
         with reading(path, "parquet"):
             table = pl.read_parquet(content)
     else:
@@ -69,9 +67,9 @@ def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
         # Polars leaves doubled quotation marks in the header as they are, and renames a column that is there twice.
         lines = csv.reader(io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=""))
         columns = [_unguarded(name) for name in next((line for line in lines if line), [])]
-        if len(columns) > _MOST_COLUMNS:
+        if len(columns) > MOST_COLUMNS:
             raise InvalidFile(
-                path, f"it has {len(columns)} columns; more than {_MOST_COLUMNS} are not read. Give the long form."
+                path, f"it has {len(columns)} columns; more than {MOST_COLUMNS} are not read. Give the long form."
             )
         if len(set(columns)) < len(columns):
             twice = next(name for name, times in Counter(columns).items() if times > 1)
