@@ -167,7 +167,7 @@ def test_files_folders_globs_and_parquet(tmp_path):
     with pytest.raises(InvalidFile, match="no such file"):
         read_points(tmp_path / "nothing*.csv")
     (tmp_path / "other.parquet").write_text("this is text")
-    with pytest.raises(InvalidFile, match=r"other.parquet: this cannot be read as parquet"):
+    with pytest.raises(InvalidFile, match=r"other.parquet: it cannot be read as parquet"):
         read_points(tmp_path / "other.parquet")
     (tmp_path / "points.xlsx").write_text("x")
     with pytest.raises(InvalidFile, match="one kind"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import mmap
 import os
 import stat
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -21,8 +22,8 @@ from rekindle.errors import InvalidFile, RekindleError
 
 __all__ = [
     "check_file",
-    "check_packed",
     "check_parquet",
+    "check_table",
     "check_unfolded",
     "files_in",
     "open_zip",
@@ -37,8 +38,12 @@ LARGEST_UNFOLDED = 2**30
 LARGEST_RATIO = 1_000
 """A file may unfold to more than that if it is no more than so many times its own size."""
 LARGEST_TEXT_RATIO = 100
-"""The same for packed text. Tables of points shrink 5 to 20 times, and deflate cannot do more than 1,032."""
+"""The same for text in gzip."""
 
+MOST_COLUMNS = 50_000
+"""Of a table. Each costs Polars some 5 kB, and a place needs no column of its own in long form."""
+_DEFLATE_RATIO = 1_032
+"""Deflate can do no more."""
 _PACKED = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -133,27 +138,39 @@ def packed_as(head: bytes) -> str | None:
     return next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
 
 
-def check_packed(path: Path) -> None:
-    """Refuse a csv that is compressed otherwise than by gzip, and one that unfolds to too much."""
-    size = check_file(path)
-    with open(path, "rb") as file:
-        kind = packed_as(file.read(4))
-        if kind is None:
-            return
-        if kind != "gzip":
+def check_table(path: Path) -> None:
+    """Refuse a csv (also gzipped) or parquet file that unfolds to too much, before it is scanned bit by bit."""
+    size = check_file(path, "csv or parquet file")
+    if not size:
+        raise InvalidFile(path, "the file is empty.")
+    with reading(path, "table"), open(path, "rb") as file:
+        head = file.read(4)
+        if head == b"PAR1" or path.name.lower().endswith(".parquet"):
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return check_parquet(path, content)
+        kind = packed_as(head)
+        if kind not in (None, "gzip"):
             raise InvalidFile(path, f"it is compressed with {kind}; unpack it, or use gzip.")
-        if size * 1_032 <= LARGEST_UNFOLDED:  # deflate can do no more
-            return
         file.seek(0)
-        unfolded, largest = 0, max(LARGEST_UNFOLDED, LARGEST_TEXT_RATIO * size)
-        with reading(path, "gzip"):
+        if kind == "gzip" and size * _DEFLATE_RATIO > LARGEST_UNFOLDED:
+            _check_gzip(path, file, size)
+            file.seek(0)
+        with gzip.GzipFile(fileobj=file) if kind else file as text:
+            if text.readline(LARGEST_UNFOLDED // 64).count(b",") >= MOST_COLUMNS:
+                raise InvalidFile(
+                    path, f"it has more than {MOST_COLUMNS} columns; leave out those that are not needed."
+                )
+
+
+def _check_gzip(path: Path, file: BinaryIO, size: int) -> None:
+    unfolded, largest = 0, max(LARGEST_UNFOLDED, LARGEST_TEXT_RATIO * size)
+    unpack = zlib.decompressobj(wbits=31)
+    while content := unpack.unconsumed_tail or unpack.unused_data or file.read(2**20):
+        if unpack.eof:
             unpack = zlib.decompressobj(wbits=31)
-            while content := unpack.unconsumed_tail or unpack.unused_data or file.read(2**20):
-                if unpack.eof:
-                    unpack = zlib.decompressobj(wbits=31)
-                unfolded += len(unpack.decompress(content, 2**24))
-                if unfolded > largest:
-                    check_unfolded(path, unfolded, size, LARGEST_TEXT_RATIO)
+        unfolded += len(unpack.decompress(content, 2**24))
+        if unfolded > largest:
+            check_unfolded(path, unfolded, size, LARGEST_TEXT_RATIO)
 
 
 @contextmanager
@@ -265,7 +282,7 @@ class _Thrift:
         return fields
 
 
-def check_parquet(path: Path, content: bytes | mmap.mmap, most_columns: int) -> None:
+def check_parquet(path: Path, content: bytes | mmap.mmap) -> None:
     """Refuse a parquet file whose pages declare more than the file can be trusted to hold.
 
     Polars allocates what the headers of the pages declare, so that these are added up first.
@@ -280,8 +297,8 @@ def check_parquet(path: Path, content: bytes | mmap.mmap, most_columns: int) -> 
         footer = _Thrift(content, size - 8 - length, size - 8).struct()
         unfolded = 0
         for group in footer[4]:
-            if len(group[1]) > most_columns:
-                raise InvalidFile(path, f"it has {len(group[1])} columns; more than {most_columns} are not read.")
+            if len(group[1]) > MOST_COLUMNS:
+                raise InvalidFile(path, f"it has {len(group[1])} columns; more than {MOST_COLUMNS} are not read.")
             for chunk in group[1]:
                 meta = chunk[3]
                 first = min(meta[9], meta.get(11) or meta[9])

@@ -8,6 +8,7 @@ import narwhals as nw
 import polars as pl
 
 from rekindle.errors import InvalidFile
+from rekindle.io.untrusted import files_in, read_content, reading
 from rekindle.sources.points import Points, Progress, collect, range_problem, sift
 
 __all__ = ["read_cabspotting"]
@@ -35,7 +36,7 @@ def read_cabspotting(
     progress
         Called after each cab.
     """
-    files = sorted(Path(source).rglob("new_*.txt"), key=lambda file: file.name)
+    files = sorted(files_in(Path(source), "new_*.txt"), key=lambda file: file.name)
     if not files:
         raise InvalidFile(source, "there is no file new_<cab>.txt in it; is this the folder of Cabspotting?")
     skipped: dict[str, int] = {}
@@ -57,22 +58,23 @@ def read_cabspotting(
 
 
 def _read_cab(file: Path, skipped: dict[str, int], *, skip_bad: bool) -> pl.DataFrame | None:
-    content = file.read_bytes()
+    content = read_content(file)
     if not content.strip():
         if not skip_bad:
             raise InvalidFile(file, "file without points. Use --skip-bad (skip_bad=True) to go on without it.")
         skipped["file without points"] = skipped.get("file without points", 0) + 1
         return None
-    raw = pl.read_csv(
-        _COLUMNS + content.rstrip(),
-        separator=" ",
-        infer_schema=False,
-        quote_char=None,
-        truncate_ragged_lines=True,
-        encoding="utf8-lossy",
-        row_index_name="line",
-        row_index_offset=1,
-    )
+    with reading(file, "lines of Cabspotting"):
+        raw = pl.read_csv(
+            _COLUMNS + content.rstrip(),
+            separator=" ",
+            infer_schema=False,
+            quote_char=None,
+            truncate_ragged_lines=True,
+            encoding="utf8-lossy",
+            row_index_name="line",
+            row_index_offset=1,
+        )
     table = raw.lazy().select(
         person=pl.lit(file.stem.removeprefix("new_")),
         time=pl.col("time").cast(pl.Int64, strict=False),

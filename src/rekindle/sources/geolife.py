@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from rekindle.errors import InvalidFile
+from rekindle.io.untrusted import files_in, open_zip, read_content, reading
 from rekindle.sources.points import Points, Progress, collect, range_problem, sift
 
 __all__ = ["read_geolife"]
@@ -33,13 +34,11 @@ class _Entry(Protocol):
 
 class _ZipEntry:
     def __init__(self, archive: zipfile.ZipFile, path: Path, name: str) -> None:
-        self._archive, self._path, self._name, self.name = archive, path, name, f"{path}!{name}"
+        self._archive, self._name, self.name = archive, name, f"{path}!{name}"
 
     def read(self) -> bytes:
-        try:
+        with reading(self.name, "an entry of a zip"):
             return self._archive.read(self._name)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise InvalidFile(self._path, f"{self._name} cannot be read: {error}") from None
 
 
 class _FileEntry:
@@ -47,7 +46,7 @@ class _FileEntry:
         self._path, self.name = path, str(path)
 
     def read(self) -> bytes:
-        return self._path.read_bytes()
+        return read_content(self._path)
 
 
 def read_geolife(
@@ -97,16 +96,12 @@ def read_geolife(
 def _entries(source: Path) -> Iterator[list[tuple[str, list[_Entry]]]]:
     """The PLT files of each person, in order: of a folder ``.../<person>/Trajectory/<name>.plt``, or of a zip."""
     if source.is_dir():
-        files = sorted(source.rglob("*.plt"))
+        files = files_in(source, "*.plt")
         yield _by_person(source, [(PurePosixPath(file.as_posix()), _FileEntry(file)) for file in files])
-    elif zipfile.is_zipfile(source):
-        with zipfile.ZipFile(source) as archive:
-            names = archive.namelist()
-            for name in names:
-                if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name.replace("\\", "/")).parts:
-                    raise InvalidFile(source, f"its entry {name!r} climbs out of the folder; this zip is refused.")
-            files_of = sorted(name for name in names if name.endswith(".plt"))
-            yield _by_person(source, [(PurePosixPath(name), _ZipEntry(archive, source, name)) for name in files_of])
+    elif source.is_file() and zipfile.is_zipfile(source):
+        with open_zip(source) as archive:
+            names = sorted(name for name in archive.namelist() if name.endswith(".plt"))
+            yield _by_person(source, [(PurePosixPath(name), _ZipEntry(archive, source, name)) for name in names])
     else:
         problem = "this is neither a folder nor a zip" if source.exists() else "this does not exist"
         raise InvalidFile(source, f"{problem}; give the folder of GeoLife, or its zip as it was downloaded.")
@@ -138,13 +133,14 @@ def _read_person(
     if not any(lines):
         return None
     # A header of our own: without one, Polars would take the columns from the first line, which may be broken.
-    raw = pl.read_csv(
-        b"".join([_COLUMNS, *bodies]),
-        infer_schema=False,
-        quote_char=None,
-        truncate_ragged_lines=True,
-        encoding="utf8-lossy",
-    )
+    with reading(entries[0].name, "lines of GeoLife"):
+        raw = pl.read_csv(
+            b"".join([_COLUMNS, *bodies]),
+            infer_schema=False,
+            quote_char=None,
+            truncate_ragged_lines=True,
+            encoding="utf8-lossy",
+        )
     numbers = np.repeat(np.arange(len(entries)), lines)
     line = np.arange(len(numbers)) - np.repeat(np.cumsum(lines) - lines, lines) + _HEADER_LINES + 1
     time = (pl.col("date") + " " + pl.col("clock").str.strip_chars_end("\r")).str.to_datetime(

@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 import narwhals as nw
 import polars as pl
+import polars.selectors as cs
 
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
+from rekindle.io.untrusted import check_table, files_in, reading
 from rekindle.model import Locations
 
 __all__ = [
@@ -92,7 +94,11 @@ def spark_session() -> Any:
 def collect(frame: nw.LazyFrame[Any]) -> pl.DataFrame:
     """Run a lazy frame on its engine; Polars streams, so that the input may be larger than memory."""
     if frame.implementation.is_polars():
-        return frame.to_native().collect(engine="streaming")  # type: ignore[no-any-return]
+        try:
+            return frame.to_native().collect(engine="streaming")  # type: ignore[no-any-return]
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            raise InvalidData(f"The points cannot be read ({line}).") from None
     return frame.collect("polars").to_native()  # type: ignore[no-any-return]
 
 
@@ -312,7 +318,7 @@ def column_names(columns: list[str], path: str | Path, **roles: str | None) -> d
 def _files(source: str | Path) -> list[Path]:
     path = Path(source)
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if _kind(file))
+        files = [file for file in files_in(path, "*.*") if _kind(file)]
     elif path.exists():
         files = [path]
     else:
@@ -336,25 +342,17 @@ def _kind(file: Path) -> str | None:
 def _scan_with_polars(files: list[Path], roles: dict[str, str | None]) -> nw.LazyFrame[Any]:
     scans = []
     for file in files:
-        try:
+        check_table(file)
+        with reading(file, str(_kind(file))):
             if _kind(file) == "parquet":
-                scan = pl.scan_parquet(file, row_index_name="__line", row_index_offset=1)
+                scan = pl.scan_parquet(file, row_index_name="__line", row_index_offset=1, glob=False)
             else:
-                scan = pl.scan_csv(
-                    file,
-                    infer_schema=False,
-                    row_index_name="__line",
-                    row_index_offset=2,
-                    truncate_ragged_lines=True,
-                    encoding="utf8-lossy",
-                )
+                scan = scan_csv(file, row_index_name="__line", row_index_offset=2, truncate_ragged_lines=True)
             columns = scan.collect_schema().names()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise InvalidFile(file, f"this cannot be read as {_kind(file)}: {error}") from None
         names = column_names([name for name in columns if name != "__line"], file, **roles)
         scans.append(
             scan.select(
-                **{role: pl.col(name) for role, name in names.items()},
+                **{role: cs.by_name(name).as_expr() for role, name in names.items()},
                 file=pl.lit(str(file)),
                 line=pl.col("__line").cast(pl.Int64),
             )
@@ -363,6 +361,11 @@ def _scan_with_polars(files: list[Path], roles: dict[str, str | None]) -> nw.Laz
         return nw.from_native(pl.concat(scans))
     except pl.exceptions.PolarsError as error:
         raise InvalidFile(files[0].parent, f"the files have columns of different types: {error}") from None
+
+
+def scan_csv(file: Path, **settings: Any) -> pl.LazyFrame:
+    """Scan a csv file with every column as text, and bytes that are no text replaced."""
+    return pl.scan_csv(file, infer_schema=False, encoding="utf8-lossy", glob=False, **settings)
 
 
 def _scan_with_spark(files: list[Path], roles: dict[str, str | None]) -> nw.LazyFrame[Any]:

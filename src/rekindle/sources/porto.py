@@ -8,7 +8,8 @@ import narwhals as nw
 import polars as pl
 
 from rekindle.errors import InvalidFile
-from rekindle.sources.points import Points, range_problem, sift
+from rekindle.io.untrusted import check_table, files_in, reading
+from rekindle.sources.points import Points, collect, range_problem, scan_csv, sift
 
 __all__ = ["read_porto"]
 
@@ -41,11 +42,10 @@ def read_porto(
     ``"dropped"`` how many trips were dropped, and why.
     """
     file = _file(Path(source))
-    try:
-        scan = pl.scan_csv(file, infer_schema=False, row_index_name="trajectory", encoding="utf8-lossy")
+    check_table(file)
+    with reading(file, "the train.csv of Porto Taxi"):
+        scan = scan_csv(file, row_index_name="trajectory")
         columns = scan.collect_schema().names()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InvalidFile(file, f"this cannot be read as the train.csv of Porto Taxi: {error}") from None
     missing = [name for name in _NEEDED if name not in columns]
     if missing:
         raise InvalidFile(file, f"the columns {missing} are missing; is this the train.csv of Porto Taxi?")
@@ -77,20 +77,14 @@ def read_porto(
     empty = pl.col("polyline").str.contains(r"^\s*\[\s*\]\s*$")
     kept = good.filter(~empty if keep_missing else ~empty & ~pl.col("has_missing"))
     first = kept.group_by("person", "time").agg(pl.col("trajectory").min())
-    numbers = (
-        pl.concat(
-            [
-                good.select(
-                    trips=pl.len(), missing=pl.col("has_missing").sum(), empty=(empty & ~pl.col("has_missing")).sum()
-                ),
-                kept.select(kept=pl.len()),
-                first.select(different=pl.len()),
-            ],
-            how="horizontal",
-        )
-        .collect(engine="streaming")
-        .row(0, named=True)
-    )
+    parts = [
+        good.select(
+            trips=pl.len(), missing=pl.col("has_missing").sum(), empty=(empty & ~pl.col("has_missing")).sum()
+        ),
+        kept.select(kept=pl.len()),
+        first.select(different=pl.len()),
+    ]
+    numbers = collect(nw.from_native(pl.concat(parts, how="horizontal"))).row(0, named=True)
     points = (
         kept.join(first, on=["person", "time", "trajectory"], how="semi")
         .with_columns(pair=pl.col("polyline").str.json_decode(pl.List(pl.List(pl.Float64))))
@@ -127,7 +121,7 @@ def _file(source: Path) -> Path:
         if not source.exists():
             raise InvalidFile(source, "this does not exist; give the train.csv of Porto Taxi.")
         return source
-    files = sorted(source.rglob("*train*.csv")) + sorted(source.rglob("*train*.csv.gz"))
+    files = files_in(source, "*train*.csv", "*train*.csv.gz")
     if len(files) != 1:
         raise InvalidFile(source, f"there are {len(files)} files named like train.csv in it; name one.")
     return files[0]
