@@ -200,6 +200,18 @@ class Run(ABC):
     def recovery(self) -> Recovery:
         """All that is known of the whole days so far."""
 
+    def day(self, number: int) -> Recovery:
+        """What is known of one finished day alone."""
+        found = self.recovery()
+        steps = found.trajectories.calendar.day(number)
+        return dataclasses.replace(
+            found,
+            trajectories=found.trajectories.part(steps),
+            step_costs=found.step_costs[steps],
+            link_costs=found.link_costs[number : number + 1],
+            confidence=None if found.confidence is None else found.confidence[:, steps],
+        )
+
     def trajectories(self) -> Trajectories:
         """The whole days so far; safe to call from another thread at any time. Before the first day it has no steps."""
         return self.recovery().trajectories

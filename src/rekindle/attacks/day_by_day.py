@@ -6,6 +6,7 @@ computation"), which gives the baseline the same result as its three stages, and
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -236,6 +237,14 @@ class DayByDayRun(Run):
     def recovery(self) -> Recovery:
         """All that is known of the whole days so far."""
         return self._recovery(list(self._days))
+
+    def day(self, number: int) -> Recovery:
+        """What is known of one finished day alone; the others are not copied."""
+        found = self._recovery([self._days[number]])
+        calendar = self.calendar.closed_at(self.steps_done).part(self.calendar.day(number))
+        return dataclasses.replace(
+            found, trajectories=Trajectories(found.trajectories.cells, self.locations, calendar)
+        )
 
     def _recovery(self, days: list[Day]) -> Recovery:
         cells = np.concatenate([np.empty((self.people, 0), np.int32), *(day.cells for day in days)], axis=1)

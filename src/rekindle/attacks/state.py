@@ -52,7 +52,7 @@ def write_run(path: str | Path, run: SavedRun) -> None:
     }
     if run.locations.lat_lng is not None:
         arrays["lat_lng"] = run.locations.lat_lng
-    with new_file(path, overwrite=True) as temporary, open(temporary, "wb") as file:
+    with new_file(path, overwrite=True, private=True) as temporary, open(temporary, "wb") as file:
         np.savez(file, allow_pickle=False, **arrays, **run.arrays)
 
 

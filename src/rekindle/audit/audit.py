@@ -289,7 +289,7 @@ class Audit:
 
     def write_json(self, path: str | Path) -> None:
         """Write the numbers to a file, whole or not at all."""
-        write_json(Path(path), self.to_json())
+        write_json(Path(path), self.to_json(), private=True)
 
     def to_html(self, path: str | Path, *, include_truth: bool = False, overwrite: bool = True) -> None:
         """Write the report: one file that needs nothing else.

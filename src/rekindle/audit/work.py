@@ -88,7 +88,7 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         numbers = np.frombuffer(json.dumps(result.numbers).encode(), np.uint8)
         with (
-            new_file(self.folder / f"{task.key}.npz", overwrite=True) as temporary,
+            new_file(self.folder / f"{task.key}.npz", overwrite=True, private=True) as temporary,
             open(temporary, "wb") as file,
         ):
             np.savez_compressed(file, allow_pickle=False, numbers=numbers, **result.arrays)
@@ -160,7 +160,8 @@ def workers_of(workers: int | None, cluster: str | None) -> Iterator[Workers]:
         left = dict(enumerate(tasks))
         for attempt in range(_ATTEMPTS):
             # Each process keeps to one core: the cells are what runs side by side.
-            with joblib.parallel_config("loky", inner_max_num_threads=1):
+            # Nothing goes through a temporary file: it would hold the truth, and not in the output's folder.
+            with joblib.parallel_config("loky", inner_max_num_threads=1, max_nbytes=None):
                 pool = joblib.Parallel(n_jobs=count, return_as="generator_unordered", batch_size=1)
                 try:
                     for position, result in _quietly(

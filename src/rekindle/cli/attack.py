@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,11 +11,22 @@ import typer
 from rich.markup import escape
 
 from rekindle.attacks import Attack, Run
+from rekindle.attacks.base import Progress
 from rekindle.attacks.state import SavedRun, read_run
-from rekindle.cli.shared import check_output, console, make_attack, parse_time, read_input, showing_progress
+from rekindle.cli.shared import (
+    STOPPED,
+    check_output,
+    console,
+    errors,
+    make_attack,
+    parse_time,
+    read_input,
+    showing_progress,
+)
 from rekindle.errors import InvalidData
-from rekindle.io import RecoveryFolder, write_trajectories
-from rekindle.model import Counts
+from rekindle.io import RecoveryFolder, StoredRecovery, write_trajectories
+from rekindle.io.files import output
+from rekindle.model import Counts, Trajectories
 
 CHECKPOINT = "checkpoint.npz"
 
@@ -80,24 +92,27 @@ def attack(
     if start or end:
         counts = counts.between(parse_time(start, "--from"), parse_time(end, "--to"))
     say_memory(chosen.memory_bytes(counts))
-    folder = RecoveryFolder(
-        out,
-        attack=type(chosen).__name__,
-        settings=chosen.settings(),
-        locations=counts.locations,
-        calendar=counts.calendar,
-        people=counts.people,
-        resume=resume,
-    )
-    with showing_progress("Days recovered") as progress:
-        run = recover_into(folder, chosen, counts, progress)
-    found = run.recovery()
-    for path in (csv, geojson):
-        if path is not None:
-            write_trajectories(path, found.trajectories, overwrite=True)
-    optimal = "every step and link optimal" if found.gap == 0 else f"largest proven gap {found.gap:.2%}"
+    with ExitStack() as mine:
+        for path in (out, csv, geojson):
+            if path is not None:
+                mine.enter_context(output(path, parents=path is out))
+        folder = RecoveryFolder(
+            out,
+            attack=type(chosen).__name__,
+            settings=chosen.settings(),
+            locations=counts.locations,
+            calendar=counts.calendar,
+            people=counts.people,
+            resume=resume,
+        )
+        with showing_progress("Days recovered") as progress:
+            found, gap = recover_into(folder, chosen, counts, progress)
+        for path in (csv, geojson):
+            if path is not None:
+                write_trajectories(path, found, overwrite=True)
+    optimal = "every step and link optimal" if gap == 0 else f"largest proven gap {gap:.2%}"
     console.print(
-        f"{found.trajectories.people} people, {found.trajectories.steps} steps, {run.days_done} days recovered "
+        f"{found.people} people, {found.steps} steps, {folder.days} days recovered "
         f"from {len(counts.locations)} places ({optimal}): [bold]{escape(str(out))}[/bold]",
         soft_wrap=True,
     )
@@ -124,55 +139,81 @@ def free_memory() -> int | None:
         return None
 
 
-def recover_into(folder: RecoveryFolder, chosen: Attack, counts: Counts, progress: Any) -> Run:
-    """Run an attack and write each day to a recovery folder as soon as it stands."""
+def recover_into(
+    folder: RecoveryFolder, chosen: Attack, counts: Counts, progress: Progress
+) -> tuple[Trajectories, float]:
+    """Run an attack and write each day to a recovery folder as soon as it stands; give all, and the largest gap.
+
+    An attack that revises earlier days writes them in the end, and leaves a checkpoint until then.
+    """
+    checkpoint = folder.path / CHECKPOINT
 
     def after_day(done: int, total: int | None) -> None:
-        if not chosen.revises:
+        if chosen.revises:
+            run.save(checkpoint)
+        else:
             write_new_days(folder, run)
         progress(done, total)
 
     run = chosen.start(counts.locations, counts.calendar, people=counts.people, progress=after_day)
-    checkpoint = folder.path / CHECKPOINT
-    if chosen.revises and checkpoint.exists():
-        run.restore(read_run(checkpoint))
-    elif folder.stored is not None and folder.days:
-        run.restore(_saved(folder, run, counts))
+    stored = folder.stored
     try:
+        if stored is not None and stored.trajectories.steps:
+            if not np.array_equal(stored.trajectories.counts().values, counts.values[: stored.trajectories.steps]):
+                raise InvalidData(f"{folder.path} cannot be resumed: its days do not add up to these counts.")
+            if stored.complete:
+                checkpoint.unlink(missing_ok=True)
+                return stored.trajectories, max(entry["gap"] for entry in stored.costs)
+        if chosen.revises and checkpoint.exists():
+            run.restore(_checked(checkpoint, counts))
+        elif stored is not None and folder.days and not chosen.revises:
+            run.restore(_saved(stored, run))
         if run.steps_done < counts.steps:
             run.feed(counts.part(slice(run.steps_done, counts.steps)))
+        found = run.recovery()
+        write_new_days(folder, run)
+        checkpoint.unlink(missing_ok=True)
     except KeyboardInterrupt:
-        if chosen.revises:
+        if chosen.revises and folder.path.is_dir():
             run.save(checkpoint)
         console.print(
             f"Stopped. {folder.days} days are in {escape(str(folder.path))}; go on with the same command and --resume.",
             soft_wrap=True,
         )
-        raise typer.Exit(130) from None
-    write_new_days(folder, run)
-    return run
+        raise typer.Exit(STOPPED) from None
+    except OSError:
+        errors.print(
+            f"{folder.days} finished days are kept. When that is mended, go on with the same command and --resume.",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise
+    return found.trajectories, found.gap
 
 
 def write_new_days(folder: RecoveryFolder, run: Run) -> None:
     """Write the finished days that the folder does not have yet."""
-    found = run.recovery()
-    for number, day in list(enumerate(found.trajectories.calendar.days()))[folder.days :]:
+    for number in range(folder.days, run.days_done):
+        found = run.day(number)
         folder.add(
-            found.trajectories.part(day),
-            step_costs=found.step_costs[day],
-            link_cost=float(found.link_costs[number]),
+            found.trajectories,
+            step_costs=found.step_costs,
+            link_cost=float(found.link_costs[0]),
             gap=found.gap,
-            confidence=None if found.confidence is None else found.confidence[:, day],
+            confidence=found.confidence,
         )
 
 
-def _saved(folder: RecoveryFolder, run: Run, counts: Counts) -> SavedRun:
-    stored = folder.stored
-    if stored is None:
-        raise RuntimeError("no recovery to go on with")
-    if not np.array_equal(stored.trajectories.counts().values, counts.values[: stored.trajectories.steps]):
-        raise InvalidData(f"{folder.path} cannot be resumed: its days do not add up to these counts.")
+def _checked(checkpoint: Path, counts: Counts) -> SavedRun:
+    """Read a checkpoint, which must be of these counts."""
+    saved = read_run(checkpoint)
+    there = saved.arrays.get("counts", counts.values)
+    if not np.array_equal(there, counts.values[: len(there)]):
+        raise InvalidData(f"{checkpoint.parent} cannot be resumed: its checkpoint is of other counts.")
+    return saved
 
+
+def _saved(stored: StoredRecovery, run: Run) -> SavedRun:
     def number(value: float | None) -> float:
         return np.nan if value is None else value
 

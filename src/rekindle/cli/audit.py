@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from rich.markup import escape
 
 from rekindle.attacks import ATTACKS, Attack
 from rekindle.audit import Audit
 from rekindle.audit import audit as run_audit
-from rekindle.cli.shared import console, make_attack, showing_progress, table
+from rekindle.cli.shared import STOPPED, console, errors, make_attack, showing_progress, table
 from rekindle.defences import PRESETS, parse_defence
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, RekindleError
 from rekindle.io import Dataset, read_counts, read_dataset, read_release
+from rekindle.io.files import output, remove_leftovers
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.report import words
 
@@ -56,6 +58,10 @@ def audit(
     include_truth: Annotated[
         bool, typer.Option("--include-truth", help="Put the true paths into the report. They are sensitive.")
     ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--no-resume", help="Use the cells that an earlier run left in OUT, or do all anew."),
+    ] = True,
     fail_above: Annotated[
         float | None,
         typer.Option(
@@ -98,26 +104,36 @@ def audit(
         raise InvalidFile(out, "this folder holds other things than an audit; it was left as it is.")
     attacks = [_make(name, effort) for name in attack or ATTACKS]
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
-    (out / CELLS).mkdir(parents=True, exist_ok=True)
-    try:
-        with showing_progress("Cells") as progress:
-            found = run_audit(
-                data,
-                truth=people_behind,
-                attacks=attacks,
-                defences=defences,
-                seeds=seeds,
-                people=people,
-                workers=workers,
-                cluster=cluster,
-                cache=out / CELLS,
-                progress=progress,
+    with output(out, parents=True):
+        _begin(out, resume=resume)
+        try:
+            with showing_progress("Cells") as progress:
+                found = run_audit(
+                    data,
+                    truth=people_behind,
+                    attacks=attacks,
+                    defences=defences,
+                    seeds=seeds,
+                    people=people,
+                    workers=workers,
+                    cluster=cluster,
+                    cache=out / CELLS,
+                    progress=progress,
+                )
+            found.write_json(out / NUMBERS)
+            found.to_html(out / REPORT, include_truth=include_truth)
+        except KeyboardInterrupt:
+            console.print(
+                f"Stopped. The finished cells are in {escape(str(out / CELLS))}; the same command goes on from there.",
+                soft_wrap=True,
             )
-    except KeyboardInterrupt:
-        console.print(f"Stopped. The finished cells are in {out / CELLS}; the same command goes on from there.")
-        raise typer.Exit(130) from None
-    found.write_json(out / NUMBERS)
-    found.to_html(out / REPORT, include_truth=include_truth)
+            raise typer.Exit(STOPPED) from None
+        except OSError:
+            errors.print(
+                "The finished cells are kept. When that is mended, the same command goes on from there.",
+                soft_wrap=True,
+            )
+            raise
     show(found)
     console.print(f"\nReport:  [bold]{out / REPORT}[/bold]\nNumbers: {out / NUMBERS}")
     if fail_above is not None and found.exceeds(fail_above):
@@ -126,6 +142,16 @@ def audit(
             f"[bold red]Above the limit:[/bold red] the upper limit {share.high if share else 1:.3f} is larger than {fail_above:g}."
         )
         raise typer.Exit(ABOVE_LIMIT)
+
+
+def _begin(out: Path, *, resume: bool) -> None:
+    """Make the folder of an audit, for its owner alone: its cells are made from the truth."""
+    out.mkdir(mode=0o700, exist_ok=True)
+    (out / CELLS).mkdir(mode=0o700, exist_ok=True)
+    remove_leftovers(out / CELLS)
+    if not resume:
+        for cell in (out / CELLS).glob("*.npz"):
+            cell.unlink()
 
 
 def show(found: Audit) -> None:

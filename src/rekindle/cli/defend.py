@@ -27,6 +27,7 @@ from rekindle.defences.noise import Neighbours, Unit
 from rekindle.errors import InvalidData, InvalidSetting, OutputExists
 from rekindle.evaluation import UTILITIES, utility
 from rekindle.io import write_locations, write_release
+from rekindle.io.files import output
 from rekindle.model import Calendar
 
 NOISES: dict[str, type[Noise]] = {"laplace": Laplace, "geometric": Geometric}
@@ -120,9 +121,10 @@ def defend(
     chain = Chain(chosen).for_publication()
     if chain.needs_people and data.truth is None:
         raise InvalidData(f"{dataset} has no truth, and a sample of the people needs the people themselves.")
-    release = chain(data.truth if chain.needs_people and data.truth is not None else data.counts)
-    write_release(out, release, form=cast('Literal["long", "wide"]', form), overwrite=overwrite)
-    write_locations(places, release.locations, overwrite=overwrite)
+    with output(out):
+        release = chain(data.truth if chain.needs_people and data.truth is not None else data.counts)
+        write_release(out, release, form=cast('Literal["long", "wide"]', form), overwrite=overwrite)
+        write_locations(places, release.locations, overwrite=overwrite)
     console.print("Done to the counts: " + " -> ".join(release.history), highlight=False, markup=False)
     show_budgets(chain, data.calendar)
     left = utility(data.counts, release, scale=chain.scale)

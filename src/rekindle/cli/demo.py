@@ -16,7 +16,7 @@ from rekindle.cli.audit import show
 from rekindle.cli.shared import console, showing_progress, table
 from rekindle.defences import CoarserSpace, Geometric, Suppress
 from rekindle.io import Dataset, write_dataset, write_trajectories
-from rekindle.io.files import check_new_folder
+from rekindle.io.files import check_new_folder, output
 from rekindle.sources.synthetic import SyntheticCity
 
 ATTACKS = (Baseline(), Enhanced(), Habits(effort="low"))
@@ -46,17 +46,20 @@ def demo(
         f"{(counts.values == 0).mean():.0%} of them 0 and {(counts.values == 1).mean():.0%} of them 1."
         "\n[bold]3. The attacks.[/bold] Every path is rebuilt from these numbers alone, as they are and behind some defences."
     )
-    dataset = Dataset(counts, truth, {"source": "rekindle synthetic city", "seed": seed, "licence": "none needed"})
-    write_dataset(out / "dataset", counts=counts, truth=truth, info=dataset.info, overwrite=overwrite)
-    with showing_progress("Attacks") as progress:
-        found = run_audit(dataset, attacks=ATTACKS, defences=DEFENCES, seeds=seeds, progress=progress)
-    show_attacks(found, seeds)
-    console.print("\n[bold]4. What it means.[/bold]")
-    show(found)
-    draw_most_exposed(found, out / "recovered.png")
-    write_trajectories(out / "recovered.csv", found.recovered, overwrite=True)
-    found.write_json(out / "audit.json")
-    found.to_html(out / "report.html", include_truth=True)  # nobody's truth: the city is made up
+    with output(out, parents=True):
+        dataset = Dataset(
+            counts, truth, {"source": "rekindle synthetic city", "seed": seed, "licence": "none needed"}
+        )
+        write_dataset(out / "dataset", counts=counts, truth=truth, info=dataset.info, overwrite=overwrite)
+        with showing_progress("Attacks") as progress:
+            found = run_audit(dataset, attacks=ATTACKS, defences=DEFENCES, seeds=seeds, progress=progress)
+        show_attacks(found, seeds)
+        console.print("\n[bold]4. What it means.[/bold]")
+        show(found)
+        draw_most_exposed(found, out / "recovered.png")
+        write_trajectories(out / "recovered.csv", found.recovered, overwrite=True)
+        found.write_json(out / "audit.json")
+        found.to_html(out / "report.html", include_truth=True)  # nobody's truth: the city is made up
     folder = escape(str(out))
     console.print(
         f"\n   numbers:                {folder}/audit.json\n   all rebuilt paths:      {folder}/recovered.csv"

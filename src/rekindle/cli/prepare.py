@@ -11,6 +11,7 @@ import typer
 from rekindle.cli.shared import console, parse_time, showing_progress, table
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_locations
+from rekindle.io.files import output
 from rekindle.prepare import (
     BEIJING,
     Area,
@@ -358,11 +359,12 @@ def _run(
     overwrite: bool,
 ) -> None:
     check_output(out, overwrite=overwrite)
-    with showing_progress("Files read") as progress:
-        found = read(progress)
-    with showing_progress("Preparing"):
-        prepared = prepare(found)
-        prepared.write(out, overwrite=overwrite)
+    with output(out, parents=True):
+        with showing_progress("Files read") as progress:
+            found = read(progress)
+        with showing_progress("Preparing"):
+            prepared = prepare(found)
+            prepared.write(out, overwrite=overwrite)
     _show(prepared, out)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from rich.console import Console
@@ -21,16 +24,22 @@ from rekindle.evaluation import Metric, Spread
 from rekindle.io import Dataset, read_counts, read_dataset
 
 __all__ = [
+    "STOPPED",
     "check_output",
     "console",
+    "errors",
     "label",
     "make_attack",
     "parse_time",
     "read_input",
     "short",
     "showing_progress",
+    "stopped_by_signals",
     "table",
 ]
+
+STOPPED = 130
+"""Exit code of a command that was stopped."""
 
 console = Console()
 errors = Console(stderr=True)
@@ -92,6 +101,36 @@ def make_attack(name: str, settings: dict[str, Any]) -> Attack:
     except TypeError as error:
         raise InvalidSetting(f"The attack {name!r} does not take these settings: {error}.") from None
     return attack
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Let a request to end (SIGTERM) do what Ctrl-C does.
+
+    The first request stops the work and keeps what is finished. The second changes nothing: that takes a moment. The third
+    ends the process at once; files are whole or absent then, too.
+    """
+    asked = 0
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise KeyboardInterrupt
+        if asked > 2:
+            os._exit(STOPPED)
+        os.write(2, b"Stopping; a third time stops at once.\n")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if not asked:
+                signal.signal(number, handler)
 
 
 @contextmanager

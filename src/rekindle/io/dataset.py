@@ -110,11 +110,11 @@ def write_dataset(
         raise InvalidData(f"info may not set {sorted(reserved)}; the counts say that.")
     if Path(path).is_dir() and any(Path(path).iterdir()) and not (Path(path) / "dataset.json").exists():
         raise InvalidFile(path, "this folder holds other things than a dataset; it was left as it is.")
-    with new_folder(path, overwrite=overwrite) as folder:
+    with new_folder(path, overwrite=overwrite, private=truth is not None) as folder:
         write_locations(folder / "locations.parquet", counts.locations)
         write_table(folder / "counts.parquet", counts_table(counts))
         if truth is not None:
-            write_table(folder / "truth.parquet", trajectories_table(truth))
+            write_table(folder / "truth.parquet", trajectories_table(truth), private=True)
         write_json(
             folder / "dataset.json", {"people": counts.people, "calendar": counts.calendar.to_json()} | dataset.info
         )

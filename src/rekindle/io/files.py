@@ -45,12 +45,25 @@ _SURROGATE = b"\\ud"
 
 
 @contextmanager
-def output(path: str | Path) -> Iterator[None]:
+def output(path: str | Path, *, parents: bool = False) -> Iterator[None]:
     """Keep a file or folder for the process that writes it, for as long as it works on it.
 
     What a process that was killed left of it is put in order first: leftovers go away, and an old folder of which only
     the hidden name is there gets its name back.
+
+    Parameters
+    ----------
+    path
+        The file or folder.
+    parents
+        Make the folders above it.
     """
+    with _naming(Path(path)):
+        parent = Path(os.path.realpath(path)).parent
+        if parents:
+            parent.mkdir(parents=True, exist_ok=True)
+        elif not parent.is_dir():
+            raise InvalidFile(path, "its folder does not exist.")
     with _naming(Path(path)), locked(path):
         _mend(Path(os.path.realpath(path)))
         yield
@@ -112,9 +125,7 @@ def new_folder(path: str | Path, *, overwrite: bool = False, private: bool = Fal
         Let nobody but the owner look into it, also in the end. A folder that is replaced hands on its permissions.
     """
     target = Path(os.path.realpath(path))
-    with _naming(Path(path)):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    with output(path):
+    with output(path, parents=True):
         check_new_folder(Path(path), overwrite=overwrite)
         temporary, mode, held = _begin(target, folder=True, private=private)
         try:

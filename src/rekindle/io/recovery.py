@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rekindle.errors import InvalidData, InvalidFile, OutputExists
+from rekindle.errors import InvalidData, InvalidFile, OutputExists, OutputFailed
 from rekindle.io.dataset import calendar_from_json
-from rekindle.io.files import check_new_folder, new_folder, read_json, remove_leftovers, write_json
+from rekindle.io.files import check_new_folder, new_folder, output, read_json, remove_leftovers, write_json
 from rekindle.io.tables import (
     numbers,
     positions,
@@ -109,9 +109,9 @@ class RecoveryFolder:
             self._check_same(locations)
             self._days = self.stored.costs
         else:
-            with new_folder(self.path) as folder:
+            with new_folder(self.path, private=True) as folder:
                 write_locations(folder / "locations.parquet", locations)
-                self._write_head(folder)
+                self._write_head(folder, [])
 
     def _check_same(self, locations: Locations) -> None:
         there = read_json(self.path / "recovery.json")
@@ -123,8 +123,8 @@ class RecoveryFolder:
         if self.stored is None or self.stored.trajectories.locations != locations:
             raise InvalidData(f"{self.path} cannot be resumed: it has other locations.")
 
-    def _write_head(self, folder: Path) -> None:
-        write_json(folder / "recovery.json", self._head | {"days": self._days})
+    def _write_head(self, folder: Path, days: list[dict[str, Any]]) -> None:
+        write_json(folder / "recovery.json", self._head | {"days": days}, private=True)
 
     @property
     def days(self) -> int:
@@ -144,12 +144,19 @@ class RecoveryFolder:
         table = trajectories_table(day)
         if confidence is not None:
             table = table.with_columns(pl.Series("confidence", confidence.ravel(), dtype=pl.Float32))
-        write_table(self.path / _day_file(self.days), table, overwrite=True)
-        costs = [None if np.isnan(cost) else float(cost) for cost in step_costs]
-        self._days.append(
-            {"step_costs": costs, "link_cost": None if np.isnan(link_cost) else float(link_cost), "gap": float(gap)}
-        )
-        self._write_head(self.path)
+        entry = {
+            "step_costs": [None if np.isnan(cost) else float(cost) for cost in step_costs],
+            "link_cost": None if np.isnan(link_cost) else float(link_cost),
+            "gap": float(gap),
+        }
+        if not self.path.is_dir():
+            raise OutputFailed(
+                self.path, "this folder is gone. Is its disk still connected? Connect it and start again."
+            )
+        with output(self.path):
+            write_table(self.path / _day_file(self.days), table, overwrite=True, private=True)
+            self._write_head(self.path, [*self._days, entry])
+        self._days.append(entry)
 
 
 def _day_file(number: int) -> str:

@@ -315,7 +315,7 @@ def write_locations(path: str | Path, locations: Locations, *, overwrite: bool =
     write_table(path, pl.DataFrame(columns), overwrite=overwrite)
 
 
-def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = False) -> None:
+def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = False, private: bool = False) -> None:
     """Write csv or parquet, whole or not at all.
 
     In a csv file, a name that a spreadsheet would take for a formula (it begins with =, +, - or @) gets a ' before it,
@@ -327,7 +327,7 @@ def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = Fals
     if path.suffix == ".csv":
         table = _with_texts(table, _with_mark)
         table.columns = [_guarded(name) for name in table.columns]
-    with new_file(path, overwrite=overwrite) as temporary:
+    with new_file(path, overwrite=overwrite, private=private) as temporary:
         if path.suffix == ".csv":
             table.write_csv(temporary, datetime_format="%Y-%m-%d %H:%M:%S")
         else:

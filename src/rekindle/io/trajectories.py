@@ -60,7 +60,7 @@ def read_trajectories(
 
 
 def write_trajectories(path: str | Path, trajectories: Trajectories, *, overwrite: bool = False) -> None:
-    """Write trajectories to one file, by the ending of its name.
+    """Write trajectories to one file that only its owner may read, by the ending of its name.
 
     ``.csv`` and ``.parquet``: one row a person and step with person, datetime and location. ``.geojson``: one feature a
     person with the centres they pass, a point only where the place changes, and the time they got there.
@@ -76,9 +76,12 @@ def write_trajectories(path: str | Path, trajectories: Trajectories, *, overwrit
     """
     path = Path(path)
     if path.suffix in (".csv", ".parquet"):
-        write_table(path, trajectories_table(trajectories), overwrite=overwrite)
+        write_table(path, trajectories_table(trajectories), overwrite=overwrite, private=True)
     elif path.suffix == ".geojson":
-        with new_file(path, overwrite=overwrite) as temporary, open(temporary, "w", encoding="utf-8") as file:
+        with (
+            new_file(path, overwrite=overwrite, private=True) as temporary,
+            open(temporary, "w", encoding="utf-8") as file,
+        ):
             _write_geojson(file, trajectories)
     else:
         raise InvalidFile(path, f"the name ends in {path.suffix!r}; use .csv, .parquet or .geojson.")

@@ -84,7 +84,7 @@ class Prepared:
     def write(self, path: str | Path, *, overwrite: bool = False, plot: bool = True) -> None:
         """Write the dataset folder, and beside the tables a plot of the grid over the points: all or nothing."""
         check_output(path, overwrite=overwrite)
-        with new_folder(path, overwrite=overwrite) as folder:
+        with new_folder(path, overwrite=overwrite, private=True) as folder:
             write_dataset(folder, counts=self.truth.counts(), truth=self.truth, info=dict(self.info))
             if plot:
                 from rekindle.report.grid import plot_grid  # matplotlib takes a second to load

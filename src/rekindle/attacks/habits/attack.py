@@ -88,6 +88,7 @@ class HabitsRun(Run):
         self._answers: dict[int, Answer] = {}
         self._answered = 0  # the days that the answers are of
         self._best: tuple[int, bool, Recovery] | None = None
+        self._told = 0  # the days that were reported, or are being so
         self._working = threading.Lock()
 
     @property
@@ -109,11 +110,11 @@ class HabitsRun(Run):
         if steps != self.calendar.steps:
             for day in days:
                 self._days.append(day)
+                self._told += 1
                 self._report()
             return
-        before = self.days_done
         self._days.extend(days)
-        self._work(self._reporter(before))
+        self._work(self._reporter())
 
     def _places_in_use(self, days: list[NDArray[np.int32]]) -> int:
         used = np.zeros(len(self.locations), bool)
@@ -121,9 +122,10 @@ class HabitsRun(Run):
             used |= day.any(axis=0)
         return int(used.sum())
 
-    def _reporter(self, before: int) -> Callable[[float], None]:
-        """Tell the share of the work that is done in days, each of the new ones once."""
-        total, told = self.days_done, before
+    def _reporter(self) -> Callable[[float], None]:
+        """Tell the share of the work that is done in days, each of those not told yet once."""
+        before, self._told = self._told, self.days_done
+        told, total = before, self._told
 
         def report(share: float) -> None:
             nonlocal told
@@ -137,7 +139,7 @@ class HabitsRun(Run):
         counts = np.concatenate(self._days[:days])
         return Problem.of(counts, self.locations, self.calendar.closed_at(len(counts)))
 
-    def _work(self, report: Callable[[float], None] = lambda share: None) -> None:
+    def _work(self, report: Callable[[float], None]) -> None:
         """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
         from rekindle.attacks.habits.plan import Plan, follow, gather  # its compiled kernels take a second to load
 
@@ -203,7 +205,7 @@ class HabitsRun(Run):
         if self._best is not None and self._best[0] == days and (self._best[1] or self.stopped):
             return self._best[2]
         if not self.stopped and not self._working.locked():
-            self._work()
+            self._work(self._reporter())
             if self._best is not None and self._best[0] == days:
                 return self._best[2]
         from rekindle.attacks.habits.plan import Plan, finish  # its compiled kernels take a second to load
