@@ -1,0 +1,201 @@
+"""Run the attacks on a dataset, over several row orders, and measure them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from rekindle.attacks import Attack, Baseline, DayByDay, Enhanced, Habits, Popular, Recovery, Situation, Velocity
+from rekindle.attacks.day_by_day import count_transitions
+from rekindle.evaluation import Evaluation, deal_at_random, evaluate, stay_if_possible
+from rekindle.evaluation.confidence import Confidence, assess_confidence
+from rekindle.model import Counts
+from rekindle.reproduce.subjects import Subject
+
+__all__ = ["Consistency", "Effort", "Measured", "measure", "units"]
+
+LOOKBACK = range(1, 11)
+FIRST_DAY = "enhanced, first day"
+_STEPS_CHECKED = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much to run.
+
+    Parameters
+    ----------
+    orders
+        Row orders for each of the paper's attacks: ties move accuracy by several points.
+    habits
+        Effort of the Habits attack, ``"none"`` to leave it out.
+    habits_seeds
+        How often Habits is run.
+    """
+
+    orders: int = 5
+    habits: Literal["none", "low", "normal"] = "normal"
+    habits_seeds: int = 1
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Whether what an attack found fits the release.
+
+    Attributes
+    ----------
+    missed
+        Steps at which it does not meet the counts.
+    gap
+        How far any step or link may be above the least cost, as the attack says.
+    checked, optimal
+        Steps whose cost was compared with SciPy's, and how many of them were the least.
+    """
+
+    missed: int
+    gap: float
+    checked: int
+    optimal: int
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What was found on one dataset.
+
+    Attributes
+    ----------
+    evaluations
+        By the name of the attack, one for each row order; empty where there is no truth.
+    recoveries
+        By the name of the attack, what it found with each row order.
+    enhancements
+        By the name of the variant: the baseline, each enhancement switched on alone, and all together.
+    lookback
+        By the days that a link looks back.
+    consistency
+        By the name of the attack, of its first row order.
+    confidence
+        Whether Habits knows when it is right.
+    """
+
+    subject: Subject
+    recoveries: dict[str, list[Recovery]]
+    consistency: dict[str, Consistency]
+    evaluations: dict[str, list[Evaluation]] = field(default_factory=dict)
+    enhancements: dict[str, list[Evaluation]] = field(default_factory=dict)
+    lookback: dict[int, list[Evaluation]] = field(default_factory=dict)
+    confidence: Confidence | None = None
+
+
+def _attacks(seed: int) -> dict[str, DayByDay]:
+    return {
+        "baseline": Baseline(seed=seed),
+        "enhanced": Enhanced(seed=seed),
+        FIRST_DAY: Enhanced(seed=seed, seeding="first_day"),
+    }
+
+
+def _alone(seed: int) -> dict[str, DayByDay]:
+    """Each enhancement switched on alone."""
+    return {
+        "+ stage reduction": Baseline(seed=seed, night=Velocity()),
+        "+ popular transitions": Baseline(seed=seed, day=Popular()),
+        "+ lookback of 3 days": Baseline(seed=seed, lookback_days=3),
+    }
+
+
+def _has_days(subject: Subject) -> bool:
+    """Whether there are enough days to look back over."""
+    return subject.counts.calendar.number_of_days > 2
+
+
+def units(with_truth: bool, effort: Effort) -> int:
+    """How many attacks `measure` will run at most."""
+    if not with_truth:
+        return 3
+    return effort.orders * (3 + 3 + len(LOOKBACK)) + (effort.habits_seeds if effort.habits != "none" else 0)
+
+
+def measure(subject: Subject, effort: Effort, done: Callable[[], None] = lambda: None) -> Measured:
+    """Attack a dataset.
+
+    Parameters
+    ----------
+    subject
+        The dataset. Without a truth, the attacks are only checked for consistency and uniqueness.
+    effort
+        How much to run.
+    done
+        Called after each attack.
+    """
+    counts, truth = subject.counts, subject.truth
+    recoveries: dict[str, list[Recovery]] = {}
+    consistency: dict[str, Consistency] = {}
+
+    def run(attack: Attack) -> Recovery:
+        recovery = attack.recover(counts)
+        done()
+        return recovery
+
+    for seed in range(effort.orders if truth is not None else 1):
+        for name, attack in _attacks(seed).items():
+            recoveries.setdefault(name, []).append(run(attack))
+            if seed == 0:
+                consistency[name] = check(recoveries[name][0], attack, counts)
+    if truth is None:
+        return Measured(subject, recoveries, consistency)
+    confidence = None
+    if effort.habits != "none":
+        recoveries["habits"] = [run(Habits(effort=effort.habits, seed=seed)) for seed in range(effort.habits_seeds)]
+        sure = recoveries["habits"][0].confidence
+        if sure is not None:
+            confidence = assess_confidence(recoveries["habits"][0].trajectories, sure, truth)
+    evaluations = {
+        name: [evaluate(guess(counts, seed=seed), truth) for seed in range(effort.orders)]
+        for name, guess in (("chance", deal_at_random), ("naive", stay_if_possible))
+    }
+    for name, several in recoveries.items():
+        evaluations[name] = [evaluate(one.trajectories, truth) for one in several]
+    enhancements = {"baseline": evaluations["baseline"]}
+    lookback: dict[int, list[Evaluation]] = {}
+    for seed in range(effort.orders):
+        for name, attack in _alone(seed).items():
+            enhancements.setdefault(name, []).append(evaluate(run(attack).trajectories, truth))
+        for days in LOOKBACK if _has_days(subject) else ():
+            if days == Enhanced().lookback_days:
+                result = evaluations["enhanced"][seed]
+                done()
+            else:
+                result = evaluate(run(Enhanced(seed=seed, lookback_days=days)).trajectories, truth)
+            lookback.setdefault(days, []).append(result)
+    enhancements["enhanced"] = evaluations["enhanced"]
+    return Measured(subject, recoveries, consistency, evaluations, enhancements, lookback, confidence)
+
+
+def check(recovery: Recovery, attack: DayByDay, counts: Counts) -> Consistency:
+    """Compare what an attack found with the release, and some of its steps with SciPy's assignment."""
+    cells, calendar, places = recovery.trajectories.cells, counts.calendar, len(counts.locations)
+    missed = int((recovery.trajectories.counts().values != counts.values).any(axis=1).sum())
+    checked = optimal = 0
+    wanted = set(np.linspace(0, counts.steps - 2, _STEPS_CHECKED).astype(int).tolist()) if counts.steps > 1 else set()
+    for day in calendar.days():
+        here = sorted(wanted & set(range(day.start, day.stop - 1)))
+        transitions = count_transitions(cells[:, : day.start].astype(np.int32), places) if here else None
+        for step in here:
+            if transitions is None:
+                continue
+            night = step < day.start + calendar.night_steps(day.start)
+            cost = attack.first if step == day.start else attack.night if night else attack.day
+            previous = cells[:, step if step == day.start else step - 1]
+            situation = Situation(counts.locations, calendar.time(step), transitions)
+            prices = cost(previous.astype(np.int32), cells[:, step].astype(np.int32), situation)
+            matrix = prices[:, np.repeat(np.arange(places), counts.values[step + 1])]
+            least = matrix[linear_sum_assignment(matrix)].sum()
+            checked += 1
+            reached = prices[np.arange(len(cells)), cells[:, step + 1]].sum()
+            optimal += bool(reached <= least + 1e-6 * max(1.0, least))
+    return Consistency(missed, recovery.gap, checked, optimal)
