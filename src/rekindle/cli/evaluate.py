@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
 from rich.markup import escape
 
 from rekindle.cli.shared import check_output, console, label, short, showing_progress, table
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation import METRICS, Evaluation, Yardsticks, evaluate, yardsticks
+from rekindle.evaluation.confidence import Confidence
 from rekindle.io import read_dataset, read_recovery
-from rekindle.io.files import write_json
+from rekindle.io.files import output, write_json
 from rekindle.model import Trajectories
 
 
@@ -47,12 +49,13 @@ def evaluate_command(
     if truth is None:
         raise InvalidData(f"{dataset} has no truth.parquet, so there is nothing to compare with.")
     truth = same_steps(truth, found.trajectories)
-    with showing_progress("Matching people") as progress:
-        result = evaluate(found.trajectories, truth, mapping=method, progress=progress)
-        beside = yardsticks(truth, seeds=seeds, mapping=method) if seeds else None
-    show(found.attack, result, beside)
     target = json or recovery / "evaluation.json"
-    write_json(target, to_json(found.attack, found.settings, result, beside))
+    with output(target):
+        with showing_progress("Matching people") as progress:
+            result = evaluate(found.trajectories, truth, mapping=method, progress=progress)
+            beside = yardsticks(truth, seeds=seeds, mapping=method) if seeds else None
+        show(found.attack, result, beside)
+        write_json(target, to_json(found.attack, found.settings, result, beside), private=True)
     console.print(f"The same numbers as JSON: [bold]{escape(str(target))}[/bold]", soft_wrap=True)
 
 
@@ -69,7 +72,7 @@ def same_steps(truth: Trajectories, recovered: Trajectories) -> Trajectories:
     return truth.part(slice(offset, offset + recovered.steps))
 
 
-def show(name: str, result: Evaluation, beside: Yardsticks | None) -> None:
+def show(name: str, result: Evaluation, beside: Yardsticks | None, sure: Confidence | None = None) -> None:
     """Print the tables."""
     head = ["", name] + (["naive", "chance"] if beside else [])
     rows = []
@@ -83,11 +86,29 @@ def show(name: str, result: Evaluation, beside: Yardsticks | None) -> None:
         [f"{k} places", f"{result.truth_uniqueness[k]:.3f}", f"{result.uniqueness[k]:.3f}"] for k in result.uniqueness
     ]
     console.print(table("People told apart by their most frequent places", ["", "truth", name], rows))
+    if sure is not None:
+        claims = sure.claims
+        rows = [
+            ["points", f"{claims.points:.1%}", _right(claims.points_right)],
+            ["people", f"{claims.people:.1%}", _right(claims.people_right)],
+        ]
+        title = f"What {name} claims with {claims.level:.0%} confidence"
+        console.print(table(title, ["", "claimed", "points of them that are right"], rows))
     if result.mapping_gap:
         console.print(f"The matching of people is proven to within {result.mapping_gap:.2%} of the least error.")
 
 
-def to_json(attack: str, settings: dict[str, Any], result: Evaluation, beside: Yardsticks | None) -> dict[str, Any]:
+def _right(share: float) -> str:
+    return "-" if np.isnan(share) else f"{share:.1%}"
+
+
+def to_json(
+    attack: str,
+    settings: dict[str, Any],
+    result: Evaluation,
+    beside: Yardsticks | None,
+    sure: Confidence | None = None,
+) -> dict[str, Any]:
     """The numbers of an evaluation in plain values."""
     values: dict[str, Any] = {"attack": attack, "settings": settings, "result": result.to_json()}
     people = result.per_person
@@ -97,6 +118,8 @@ def to_json(attack: str, settings: dict[str, Any], result: Evaluation, beside: Y
         "mean_error_km": people.error_km.tolist(),
         "levenshtein_accuracy": people.levenshtein_accuracy.tolist(),
     }
+    if sure is not None:
+        values["confidence"] = sure.to_json()
     if beside:
         for name, spreads in (("chance", beside.chance), ("naive", beside.naive)):
             values[name] = {metric: vars(spread) for metric, spread in spreads.items()}

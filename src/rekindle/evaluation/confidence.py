@@ -6,8 +6,10 @@ half. The second is what an owner must fear.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,6 +70,22 @@ class Confidence:
     accuracy: NDArray[np.float64]
     calibration_error: float
     claims: Claims
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers in plain values; None where there is none."""
+
+        def plain(values: Iterable[float]) -> list[float | None]:
+            return [None if np.isnan(value) else float(value) for value in values]
+
+        names = [field.name for field in dataclasses.fields(Claims)]
+        return {
+            "edges": plain(self.edges),
+            "share": plain(self.share),
+            "confidence": plain(self.confidence),
+            "accuracy": plain(self.accuracy),
+            "calibration_error": self.calibration_error,
+            "claims": dict(zip(names, plain(getattr(self.claims, name) for name in names), strict=True)),
+        }
 
 
 def assess_confidence(
