@@ -12,7 +12,7 @@ from rich.markup import escape
 from rekindle.cli.shared import check_output, console, label, short, showing_progress, table
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation import METRICS, Evaluation, Yardsticks, evaluate, yardsticks
-from rekindle.evaluation.confidence import Confidence
+from rekindle.evaluation.confidence import Confidence, assess_confidence
 from rekindle.io import read_dataset, read_recovery
 from rekindle.io.files import output, write_json
 from rekindle.model import Trajectories
@@ -54,8 +54,11 @@ def evaluate_command(
         with showing_progress("Matching people") as progress:
             result = evaluate(found.trajectories, truth, mapping=method, progress=progress)
             beside = yardsticks(truth, seeds=seeds, mapping=method) if seeds else None
-        show(found.attack, result, beside)
-        write_json(target, to_json(found.attack, found.settings, result, beside), private=True)
+            sure = None
+            if found.confidence is not None:
+                sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=method)
+        show(found.attack, result, beside, sure)
+        write_json(target, to_json(found.attack, found.settings, result, beside, sure), private=True)
     console.print(f"The same numbers as JSON: [bold]{escape(str(target))}[/bold]", soft_wrap=True)
 
 
