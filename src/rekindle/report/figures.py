@@ -399,7 +399,7 @@ def _draw_bars(results: Results, metric: str, expected: Results | None, axes: Ax
         [labels[at] for at in last],
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
-        ncols=min(4, len(labels)),
+        ncols=len(labels) if len(groups) > 2 else min(3, len(labels)),
         frameon=False,
     )
     return axes
@@ -459,7 +459,7 @@ def draw_lookback(accuracies: Mapping[int, Numbers], *, attack: str = "enhanced"
     colour = COLOURS.get(attack, COLOURS["enhanced"])
     _draw_line(axes, np.array(days), [_values(accuracies[k], "accuracy") for k in days], colour, attack, "o")
     axes.set(xlabel="days that a link looks back (k)", ylabel="points in the right place", xticks=days)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     return axes
 
 
@@ -500,7 +500,7 @@ def draw_enhancements(results: Mapping[str, Numbers], *, axes: Axes | None = Non
     axes.set_yticks(range(len(results)), list(results))
     axes.set_ylim(len(results) - 0.5, -0.5)
     axes.set_xlabel("points in the right place")
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 

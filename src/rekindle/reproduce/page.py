@@ -24,7 +24,7 @@ _STYLE = """
 body{font:16px/1.55 system-ui,sans-serif;color:#222;background:#fff;max-width:62rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.9rem;line-height:1.2}h2{margin-top:2.6rem;border-bottom:1px solid #ddd;padding-bottom:.2rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;margin:1rem 0;font-variant-numeric:tabular-nums}
-caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.3rem .6rem;border-bottom:1px solid #e5e5e5;text-align:right}
+caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.3rem .6rem;border-bottom:1px solid #e5e5e5;text-align:right}td{white-space:nowrap}
 th:first-child,td:first-child{text-align:left}thead th{border-bottom:2px solid #888;vertical-align:bottom}
 figure{margin:1.5rem 0}img{max-width:100%;height:auto}figcaption{font-size:.9rem;color:#555}
 li{margin:.3rem 0}
@@ -61,17 +61,20 @@ def _mean(found: Sequence[Evaluation] | None, metric: str) -> str:
 def _metric_table(title: str, metric: str, known: Sequence[Measured]) -> Table:
     """Our numbers beside the paper's, a row for each dataset."""
     habits = any("habits" in one.evaluations for one in known)
-    head = ["", "chance", "naive", "baseline", "the paper", "enhanced", "the paper", "enhanced, first-day seeding"]
-    rows = []
-    for one in known:
-        paper = {} if one.subject.paper is None else getattr(one.subject.paper, metric)
-        row = [one.subject.name]
-        for name in ("chance", "naive", "baseline", "enhanced", FIRST_DAY, *(["habits"] if habits else [])):
+    with_paper = any(one.subject.paper is not None for one in known)
+    columns = {"chance": "chance", "naive": "naive", "baseline": "baseline", "enhanced": "enhanced"}
+    columns |= {FIRST_DAY: "enhanced, first-day seeding"} | ({"habits": "habits"} if habits else {})
+    head, rows = [""], [[one.subject.name] for one in known]
+    for name, title_of_column in columns.items():
+        beside = with_paper and name in ("baseline", "enhanced")
+        head += [title_of_column, "the paper"] if beside else [title_of_column]
+        for row, one in zip(rows, known, strict=True):
             row.append(_mean(one.evaluations.get(name), metric))
-            if name in ("baseline", "enhanced"):
-                row.append(f"{paper[name]:.3f}" if name in paper else "–")
-        rows.append(row)
-    return Table(title, head + (["habits"] if habits else []), rows)
+            paper = (
+                None if one.subject.paper is None else getattr(one.subject.paper, metric)[name] if beside else None
+            )
+            row += [f"{paper:.3f}" if paper is not None else "–"] if beside else []
+    return Table(title, head, rows)
 
 
 def _subdatasets(results: Sequence[Measured]) -> Table:

@@ -278,7 +278,12 @@ def _path_table(truth: Trajectories, recoveries: dict[str, Trajectories], person
     xy = truth.locations.xy_km
     return pl.concat(
         pl.DataFrame(
-            {"datetime": truth.calendar.times()[steps], "who": name, "x_km": xy[cells, 0], "y_km": xy[cells, 1]}
+            {
+                "datetime": truth.calendar.times()[steps].astype("datetime64[ms]"),
+                "who": name,
+                "x_km": xy[cells, 0],
+                "y_km": xy[cells, 1],
+            }
         )
         for name, cells in paths.items()
     )

@@ -140,11 +140,15 @@ class Sources:
 
     @property
     def aggregates(self) -> list[Path]:
-        """Published aggregates: those asked for, else those that lie beside the Porto file."""
-        folder = self.published or (
-            None if self.porto is None else self.porto if self.porto.is_dir() else self.porto.parent
-        )
-        return [] if folder is None else list(_aggregates(folder))
+        """Published aggregates: those in the folder given, and those that lie beside the Porto file."""
+        beside = None if self.porto is None else self.porto if self.porto.is_dir() else self.porto.parent
+        found: dict[str, Path] = {}
+        for folder in (self.published, beside):
+            for path in () if folder is None else _aggregates(folder):
+                found.setdefault(_published_name(path), path)
+        return [
+            found[name] for name in [*(name for name in PAPER if name in found), *sorted(found.keys() - PAPER.keys())]
+        ]
 
     @property
     def skipped(self) -> list[str]:
