@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import rekindle as rk
 from rekindle.attacks.habits.consensus import align, decode
-from rekindle.attacks.habits.plan import CUTS, Answer, Plan, finish, follow, gather
+from rekindle.attacks.habits.plan import CUTS, Answer, Plan, doubt, finish, follow, gather
 from rekindle.attacks.habits.polish import polish
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
@@ -93,9 +93,10 @@ def measure(
         answers = stage(range(plan.answers), lambda number: follow(problem, plan, number, lambda: False))
         first = time.perf_counter() - begin
         answers |= stage(
-            range(plan.answers, plan.parts),
+            range(plan.answers, plan.gathered),
             lambda number: gather(problem, plan, [answers[n] for n in plan.group(number)], number, lambda: False),
         )
+        answers |= stage(range(plan.gathered, plan.parts), lambda number: doubt(problem, plan, number, lambda: False))
     tracks, confidence = finish(problem, plan, answers, lambda: False)
     seconds = time.perf_counter() - begin
 

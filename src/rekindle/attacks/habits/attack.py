@@ -141,7 +141,12 @@ class HabitsRun(Run):
 
     def _work(self, report: Callable[[float], None]) -> None:
         """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
-        from rekindle.attacks.habits.plan import Plan, follow, gather  # its compiled kernels take a second to load
+        from rekindle.attacks.habits.plan import (
+            Plan,
+            doubt,
+            follow,
+            gather,
+        )  # its compiled kernels take a second to load
 
         with self._working:
             days = self.days_done
@@ -159,6 +164,8 @@ class HabitsRun(Run):
             def find(number: int) -> Answer | None:
                 if number < plan.answers:
                     return follow(problem, plan, number, stopped)
+                if number >= plan.gathered:
+                    return doubt(problem, plan, number, stopped)
                 return gather(problem, plan, [self._answers[each] for each in plan.group(number)], number, stopped)
 
             pool = ThreadPoolExecutor(max(1, self.attack.workers or cpu_count()))

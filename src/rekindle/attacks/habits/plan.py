@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rekindle.attacks.habits.chance import generator
 from rekindle.attacks.habits.consensus import align, decode
+from rekindle.attacks.habits.doubt import track_in_doubt
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
@@ -17,7 +18,7 @@ from rekindle.attacks.habits.search import Chain, Model
 from rekindle.attacks.habits.track import track
 from rekindle.errors import InvalidData
 
-__all__ = ["EFFORTS", "Answer", "Plan", "finish", "follow", "gather"]
+__all__ = ["EFFORTS", "Answer", "Plan", "doubt", "finish", "follow", "gather"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Effort:
     groups, members
         How many groups of answers, and how many answers each. The answers of a group become one better answer, and these
         become the result.
+    voters
+        How many tracks in doubt say how sure the result is.
     proposals
         Exchanges that each answer tries, per person.
     search_work, polish_work
@@ -38,15 +41,16 @@ class Effort:
 
     groups: int
     members: int
+    voters: int
     proposals: int
     search_work: float
     polish_work: float
 
 
 EFFORTS = {
-    "low": Effort(1, 4, 30, 5e7, 1e10),
-    "normal": Effort(6, 4, 110, 5e8, 3e11),
-    "high": Effort(16, 4, 110, 3e9, 2e12),
+    "low": Effort(1, 4, 6, 30, 5e7, 1e10),
+    "normal": Effort(6, 4, 18, 110, 5e8, 3e11),
+    "high": Effort(16, 4, 36, 110, 3e9, 2e12),
 }
 
 MOST_POINTS = 20_000_000
@@ -60,6 +64,8 @@ MOST_PEOPLE_IN_GROUPS = 2_500
 FEW_ANSWERS = 8
 """More people than that take long to match, so fewer answers vote, and all at once."""
 FINAL_ROUNDS = 4
+PERSON_WEIGHT = 0.25
+"""How much the agreement on a person's whole way counts for each of its points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +96,8 @@ class Plan:
         How many groups of answers become one answer each; at most one: all answers become the result at once.
     members
         Answers in a group.
+    voters
+        Tracks in doubt.
     proposals
         Exchanges tried for each answer.
     link_rounds
@@ -103,6 +111,7 @@ class Plan:
     model: Model
     groups: int
     members: int
+    voters: int
     proposals: int
     link_rounds: int
     group_rounds: int
@@ -128,6 +137,7 @@ class Plan:
             model=Model.learn(problem, pooled),
             groups=groups,
             members=members,
+            voters=much.voters if small else min(much.voters, FEW_ANSWERS),
             proposals=min(much.proposals * people, int(much.search_work / chains / each)),
             link_rounds=int(np.clip(1500 / people, 3, 20)),
             group_rounds=min(group_rounds, final_rounds),
@@ -141,9 +151,14 @@ class Plan:
         return max(1, self.groups) * self.members
 
     @property
-    def parts(self) -> int:
-        """How many answers there are, those of the groups included."""
+    def gathered(self) -> int:
+        """How many answers there are, those of the groups included; the voters come after them."""
         return self.answers + self.groups
+
+    @property
+    def parts(self) -> int:
+        """How many answers and voters there are."""
+        return self.gathered + self.voters
 
     def group(self, number: int) -> range:
         """Numbers of the answers that the answer with that number is made of."""
@@ -177,6 +192,21 @@ def follow(problem: Problem, plan: Plan, number: int, stopped: Callable[[], bool
     return _search(problem, plan, tracks, number, stopped)
 
 
+def doubt(problem: Problem, plan: Plan, number: int, stopped: Callable[[], bool]) -> Answer | None:
+    """Find one voter. None if it was stopped before there was one."""
+    if stopped():
+        return None
+    tracks = track_in_doubt(
+        problem,
+        plan.model.moves,
+        _seed(plan.seed, number),
+        backwards=bool(number % 2),
+        segments_per_day=CUTS[number % len(CUTS)],
+        rounds=plan.link_rounds,
+    )
+    return Answer(tracks, float("nan"))
+
+
 def gather(
     problem: Problem, plan: Plan, answers: Sequence[Answer], number: int, stopped: Callable[[], bool]
 ) -> Answer | None:
@@ -198,14 +228,18 @@ def finish(
     if not first:
         tracks = track(problem, _seed(plan.seed, 0))
         return tracks, np.full(tracks.shape, 0.5, np.float32)
-    second = [answers[number] for number in range(plan.answers, plan.parts) if number in answers]
+    second = [answers[number] for number in range(plan.answers, plan.gathered) if number in answers]
     tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped)
-    # The first answers know nothing of each other, so that they agree is worth more than the polish's own opinion.
-    voters = _aligned(problem, [tracks, *(answer.tracks for answer in first)], 0, rounds=1)[1:]
+    voters = [answers[number] for number in range(plan.gathered, plan.parts) if number in answers] or first
     votes = np.zeros(tracks.shape, np.float32)
-    for voter in voters:
+    for voter in _aligned(problem, [tracks, *(voter.tracks for voter in voters)], 0, rounds=1)[1:]:
         votes += voter == tracks
-    return tracks, np.asarray(np.sqrt(probability * votes / len(voters)), dtype=np.float32)
+    votes /= len(voters)
+    # Voters who do not agree on a person at all may agree on a point by accident.
+    on_person = np.average(votes, axis=1, weights=problem.lengths)[:, None]
+    return tracks, np.asarray(
+        probability * ((1 - PERSON_WEIGHT) * votes + PERSON_WEIGHT * on_person), dtype=np.float32
+    )
 
 
 def _search(

@@ -1,0 +1,88 @@
+"""Doubt: voters that share as few assumptions with the answers as possible, to tell what the counts decided.
+
+All answers take it that whoever came last leaves first, and that nobody moved whom the counts do not show moving. Where that
+is wrong they agree in the same error. A voter draws at random who leaves, with a chance that falls with the stay, and lets
+people change places unseen as often as the counts say that they do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from rekindle.attacks.habits.chance import generator, uniform
+from rekindle.attacks.habits.problem import Problem
+from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.track import track
+
+__all__ = ["exchange_unseen", "hidden_rates", "track_in_doubt"]
+
+
+def hidden_rates(problem: Problem) -> NDArray[np.float64]:
+    """Estimate how often people leave each place unseen, because others come at the same moment.
+
+    Where people come and go independently of each other, the mean square of a change of a count is the mean number of
+    people who came or left, while its absolute value is the least number that can have. The difference was not seen.
+
+    Returns
+    -------
+    (places,) float64: chance per person and tick.
+    """
+    change = np.abs(np.diff(problem.counts, axis=0))
+    unseen = (change * (change - 1)).sum(axis=0) / 2
+    return np.asarray(unseen / np.maximum(problem.counts.sum(axis=0), 1))
+
+
+def track_in_doubt(
+    problem: Problem, moves: NDArray[np.float64], seed: int, *, backwards: bool, segments_per_day: int, rounds: int
+) -> NDArray[np.int32]:
+    """Track, exchange unseen and re-link: (people, ticks) int32 places.
+
+    Parameters
+    ----------
+    problem
+        The counts.
+    moves
+        (places, places) float64: share of the moves from a place that lead to another.
+    seed
+        Of all that is drawn.
+    backwards, segments_per_day, rounds
+        As in `track` and `relink`.
+    """
+    # With noise 1 the chance to leave is inverse to the stay so far.
+    tracks = track(problem, seed, backwards=backwards, noise=1.0)
+    tracks = exchange_unseen(tracks, hidden_rates(problem), moves, generator(seed, 4))
+    return relink(problem, tracks, seed, segments_per_day=segments_per_day, rounds=rounds)
+
+
+@njit(cache=True, nogil=True)
+def exchange_unseen(
+    tracks: NDArray[np.int32], rates: NDArray[np.float64], moves: NDArray[np.float64], random: NDArray[np.int64]
+) -> NDArray[np.int32]:  # pragma: no cover
+    """Let two people in different places go on as each other, at rates by place: (people, ticks) int32 places."""
+    people, ticks = tracks.shape
+    row = np.arange(people)
+    changed = np.empty_like(tracks)
+    weight = np.empty(people)
+    changed[:, 0] = tracks[:, 0]
+    for tick in range(1, ticks):
+        for person in range(people):
+            here = tracks[row[person], tick]
+            # Each exchange is a move of two.
+            if uniform(random) >= 0.5 * rates[here]:
+                continue
+            total = 0.0
+            for other in range(people):
+                there = tracks[row[other], tick]
+                weight[other] = moves[here, there] * rates[there] if there != here else 0.0
+                total += weight[other]
+            left = uniform(random) * total
+            for other in range(people):
+                left -= weight[other]
+                if left < 0:
+                    row[person], row[other] = row[other], row[person]
+                    break
+        for person in range(people):
+            changed[person, tick] = tracks[row[person], tick]
+    return changed
