@@ -23,12 +23,13 @@ from rekindle.io.tables import (
     write_table,
 )
 from rekindle.io.trajectories import read_trajectories, trajectories_table
-from rekindle.io.untrusted import check_unfolded
 from rekindle.model import Calendar, Locations, Trajectories
 
 __all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
 
 FORMAT = "rekindle recovery 1"
+_MOST_PEOPLE = 10_000_000
+"""Each has a name, which takes memory even before the first day."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +203,8 @@ def read_recovery(path: str | Path) -> StoredRecovery:
         raise InvalidFile(head_path, "'days' must be a list and 'people' a whole number of at least 1.")
     if not isinstance(head.get("attack"), str) or not isinstance(head.get("settings"), dict):
         raise InvalidFile(head_path, "'attack' must be a name and 'settings' an object.")
-    check_unfolded(head_path, 100 * people, 0)  # each has a name, even before the first day
+    if people > _MOST_PEOPLE:
+        raise InvalidFile(head_path, f"'people' is {people}; more than {_MOST_PEOPLE} are not read.")
     if len(days) > calendar.number_of_days:
         raise InvalidFile(head_path, f"it lists {len(days)} days, but its calendar has {calendar.number_of_days}.")
     locations = read_locations(folder / "locations.parquet", within=folder)

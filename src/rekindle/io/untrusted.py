@@ -33,7 +33,7 @@ __all__ = [
     "reading",
 ]
 
-LARGEST_UNFOLDED = 2**30
+LARGEST_UNFOLDED = 2**26
 """Bytes that any file may unfold to."""
 LARGEST_RATIO = 1_000
 """A file may unfold to more than that if it is no more than so many times its own size."""
@@ -156,7 +156,7 @@ def check_table(path: Path) -> None:
             _check_gzip(path, file, size)
             file.seek(0)
         with gzip.GzipFile(fileobj=file) if kind else file as text:
-            if text.readline(LARGEST_UNFOLDED // 64).count(b",") >= MOST_COLUMNS:
+            if text.readline(2**24).count(b",") >= MOST_COLUMNS:
                 raise InvalidFile(
                     path, f"it has more than {MOST_COLUMNS} columns; leave out those that are not needed."
                 )
