@@ -13,6 +13,7 @@ from rekindle import __version__
 from rekindle.cli import prepare
 from rekindle.cli.attack import attack
 from rekindle.cli.audit import audit
+from rekindle.cli.clean import clean
 from rekindle.cli.defend import defend
 from rekindle.cli.demo import demo
 from rekindle.cli.evaluate import evaluate_command
@@ -70,6 +71,7 @@ app.command()(attack)
 app.command("evaluate")(evaluate_command)
 app.command()(defend)
 app.command()(audit)
+app.command()(clean)
 app.command()(reproduce)
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "output",
     "read_json",
     "remove_leftovers",
+    "settle",
     "write_failure",
     "write_json",
 ]
@@ -255,10 +256,11 @@ def leftovers(folder: Path) -> list[Path]:
 def remove_leftovers(folder: Path) -> None:
     """Remove what a process which was killed left in a folder; an old folder without a successor gets its name back."""
     for path in leftovers(folder):
-        _settle(path)
+        settle(path)
 
 
-def _settle(left: Path) -> None:
+def settle(left: Path) -> None:
+    """Remove a leftover, or, where it is an old folder without a successor, give it its name back."""
     name, kind = _owner_of(left.name)
     if name is not None and kind == REPLACED and not left.with_name(name).exists():
         os.replace(left, left.with_name(name))
@@ -273,7 +275,7 @@ def _mend(path: Path) -> None:
     if path.parent.is_dir():
         for left in leftovers(path.parent):
             if _owner_of(left.name)[0] == path.name:
-                _settle(left)
+                settle(left)
     if path.is_dir():
         remove_leftovers(path)
 

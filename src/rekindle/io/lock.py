@@ -21,7 +21,9 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["hold", "in_use", "lock_file", "locked"]
+__all__ = ["hold", "in_use", "is_lock_file", "lock_file", "locked"]
+
+_LOCK = ".rekindle-lock"
 
 _HELD: ContextVar[frozenset[Path]] = ContextVar("_HELD", default=frozenset())
 """Outputs that are locked by those who called this code, and so not by others."""
@@ -29,7 +31,12 @@ _HELD: ContextVar[frozenset[Path]] = ContextVar("_HELD", default=frozenset())
 
 def lock_file(path: Path) -> Path:
     """The file beside an output that is locked while the output is written."""
-    return path.with_name(f".{path.name}.rekindle-lock")
+    return path.with_name(f".{path.name}{_LOCK}")
+
+
+def is_lock_file(path: Path) -> bool:
+    """Whether a path is the lock file of some output."""
+    return path.name.startswith(".") and path.name.endswith(_LOCK) and path.is_file()
 
 
 @contextmanager

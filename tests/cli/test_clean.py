@@ -1,0 +1,131 @@
+"""`rekindle clean` removes what was derived from the truth, and nothing that is not ours."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+from tests.small import random_truth
+from tests.sources.raw import some_points
+
+import rekindle as rk
+from rekindle.audit import audit
+from rekindle.cli import main
+from rekindle.io.files import new_file, output
+
+TRUTH = random_truth(np.random.default_rng(5), people=6, places=4, steps=36, step="2h")
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    return stop.value.code or 0
+
+
+def names(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A dataset, an evaluated recovery, an audit, leftovers, and things of other people's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    work = tmp_path / "work"
+    rk.write_dataset(work / "data", counts=TRUTH.counts(), truth=TRUTH)
+    assert run("attack", work / "data", "--out", work / "recovery") == 0
+    assert run("evaluate", work / "recovery", work / "data", "--seeds", 0) == 0
+    (work / "audit").mkdir()
+    found = audit(TRUTH, attacks=[rk.Baseline()], defences=[], seeds=1, workers=1, cache=work / "audit" / "cells")
+    found.write_json(work / "audit" / "audit.json")
+    found.to_html(work / "audit" / "report.html")
+    (work / "recovery" / ".day-0001.parquet.0123456789ab.unfinished.parquet").touch()
+    (work / ".data.0123456789ab.unfinished").mkdir()
+    (work / ".data.0123456789ab.unfinished" / "truth.parquet").touch()
+    (work / ".data.rekindle-lock").touch()
+    for name in (
+        "thesis/report.html",
+        "thesis/evaluation.json",
+        "thesis/cells/a.npz",
+        "audit/notes.txt",
+        "truth.parquet",
+    ):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("years of work")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "audit.json").write_bytes((work / "audit" / "audit.json").read_bytes())
+    (work / "link").symlink_to(tmp_path / "elsewhere")
+    return work
+
+
+RECOVERY = ["recovery/day-0000.parquet", "recovery/day-0001.parquet", "recovery/day-0002.parquet", "recovery/locations.parquet", "recovery/recovery.json"]  # fmt: skip
+OTHERS = ["audit/notes.txt", "thesis/cells/a.npz", "thesis/evaluation.json", "thesis/report.html", "truth.parquet"]  # fmt: skip
+DATA = ["data/counts.parquet", "data/dataset.json", "data/locations.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("options", "stays"),
+    [
+        ([], [*DATA, "data/truth.parquet", *RECOVERY]),
+        (["--truth"], [*DATA, *RECOVERY]),
+        (["--truth", "--recoveries"], DATA),
+    ],
+)
+def test_removes_what_is_ours(work, capsys, options, stays):
+    before = names(work)
+    capsys.readouterr()
+    assert run("clean", work, *options, "--dry-run") == 0
+    listed = capsys.readouterr().out
+    assert names(work) == before
+    assert run("clean", work, *options, "--yes") == 0
+    after = names(work)
+    assert after == sorted([*stays, *OTHERS])
+    gone = set(before) - set(after)
+    for name in gone - {".data.0123456789ab.unfinished/truth.parquet"}:
+        assert str(work / name) in listed
+    assert (work / "link" / "audit.json").exists()
+    assert run("clean", work, *options, "--yes") == 0
+    assert "nothing to remove" in capsys.readouterr().out
+    assert rk.read_dataset(work / "data").counts == TRUTH.counts()
+
+
+def test_asks_before(work, monkeypatch):
+    before = names(work)
+    monkeypatch.setattr("typer.confirm", lambda *_, **settings: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert run("clean", work) == 130
+    assert names(work) == before
+
+
+def test_leaves_what_is_being_written(work, capsys):
+    with new_file(work / "recovery" / "evaluation.json", overwrite=True) as living:
+        assert run("clean", work, "--yes") == 0
+        assert living.exists()
+    capsys.readouterr()
+
+
+def test_a_run_under_way_is_refused(work, capsys):
+    refused = []
+    with output(work / "recovery"):
+        thread = threading.Thread(target=lambda: refused.append(run("clean", work / "recovery", "--yes")))
+        thread.start()
+        thread.join()
+    assert refused == [2]
+    assert "is being written by process" in capsys.readouterr().err
+    assert "recovery/evaluation.json" in names(work)
+
+
+def test_names_in_the_description_of_a_prepared_dataset(tmp_path, capsys):
+    some_points().write_csv(tmp_path / "points.csv")
+    assert run("prepare", "points", tmp_path / "points.csv", tmp_path / "data") == 0
+    assert '"p1"' in (tmp_path / "data/dataset.json").read_text()
+    assert run("clean", tmp_path / "data", "--truth", "--yes") == 0
+    text = (tmp_path / "data/dataset.json").read_text()
+    assert '"p1"' not in text
+    assert "overall" in json.loads(text)["filled"]
+    assert names(tmp_path / "data") == ["counts.parquet", "dataset.json", "locations.parquet"]
+    assert rk.read_dataset(tmp_path / "data").people == 3
+
+
+def test_no_folder(tmp_path, capsys):
+    assert run("clean", tmp_path / "no") == 2
+    assert "does not exist" in capsys.readouterr().err
