@@ -1,0 +1,49 @@
+"""A pytest plugin for interpreted kernels: fewer examples, always the same ones, and without the tests that take longest.
+
+Coverage and mutation cannot see into compiled code, so both are measured with ``NUMBA_DISABLE_JIT=1``, where the kernels
+are some hundred times slower. ``python -m pytest -p tests.proof.quick``.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import Phase, settings
+
+EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "10"))
+PHASES = (Phase.explicit, Phase.generate)
+
+TOO_SLOW = (
+    "test_contract.py::*[*-habits]",
+    "test_gain.py::test_hundreds_of_people_are_linked_the_same_way_with_and_without_a_matrix[3]",
+    "test_mapping.py::test_hundreds_of_people_with_and_without_a_matrix",
+    "test_steps.py::test_larger_steps_are_optimal",
+    "test_steps.py::test_transport_of_larger_problems",
+    "test_steps.py::test_works_without_the_compiler",
+    "test_parts.py::test_resume_in_a_new_process",
+)
+"""Tests of large problems, and of other processes; smaller ones of the same kernels are kept."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    dropped = [item for item in items if any(_matches(item.nodeid, name) for name in TOO_SLOW)]
+    items[:] = [item for item in items if item not in dropped]
+    config.hook.pytest_deselected(items=dropped)
+    for item in items:
+        function = getattr(item, "function", None)
+        given = getattr(function, "_hypothesis_internal_use_settings", None)
+        if function is not None and given is not None:
+            function._hypothesis_internal_use_settings = settings(
+                given,
+                max_examples=min(given.max_examples, EXAMPLES),
+                derandomize=True,
+                database=None,
+                deadline=None,
+                phases=PHASES,
+            )
+
+
+def _matches(nodeid: str, name: str) -> bool:
+    parts = name.split("*")
+    return parts[0] in nodeid and nodeid.endswith(parts[-1]) and all(part in nodeid for part in parts)
