@@ -38,9 +38,10 @@ bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed --days 0 --check $(if $(PUBLISHED),--published $(PUBLISHED)) $(BENCH)
 	$(BIN)/python -m benchmarks.scale --full
 
+# Runs the notebooks too, which takes a minute or two.
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --quiet
-	@echo "The site is in site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "The site is in site/index.html; with search: $(PYTHON) -m http.server --directory site"
 
 $(VENV)/.docs: $(VENV)/.user
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

@@ -1,39 +1,141 @@
-"""Every Python block of README and the site is run, in the order of its page."""
+"""Every block of code of README and the site is run, in the order of its page, and every public name is described."""
 
+import importlib.util
 import re
+import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
+
+import rekindle as rk
+from rekindle.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
-NEEDS_MORE = "<!-- not run:"
-"""A comment before a block that needs private data or a cluster, with the reason."""
+BLOCK = re.compile(
+    r"^(?P<mark><!-- not run:[^\n]*-->\n\n?)?^```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^```", re.S | re.M
+)
+"""A block, and the comment before one that needs private data, a cluster or too long, with the reason."""
+
+PYTHON, SHELL = {"python"}, {"sh", "bash"}
 
 
 def blocks(page):
-    text = page.read_text()
-    for match in BLOCK.finditer(text):
-        if NEEDS_MORE not in text[: match.start()].rstrip().rsplit("\n", 1)[-1]:
-            yield match[1]
+    for match in BLOCK.finditer(page.read_text()):
+        if match["language"] in PYTHON | SHELL and not match["mark"]:
+            yield match["language"], match["code"]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))], ids=lambda page: page.name)
-def test_code_on_this_page_runs(page, tmp_path, monkeypatch):
+def commands(code):
+    """Lines of a shell block that call Rekindle, as arguments; a line may go on after a backslash."""
+    for line in code.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words and words[0] == "rekindle":
+            yield words[1 : words.index("||") if "||" in words else None]
+
+
+def shortened(arguments):
+    """A whole audit tries all attacks on eight defences in several processes; one of each is enough to see it run."""
+    if arguments[0] != "audit":
+        return arguments
+    chosen = [] if "--attack" in arguments else ["--attack", "enhanced"]
+    chosen += [] if "--defence" in arguments else ["--defence", "round:to=5"]
+    return [*arguments, *chosen, "--workers", "1", *([] if "--seeds" in arguments else ["--seeds", "1"])]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """What the reader of a page is taken to have: points, counts with their places, and datasets; little of each."""
+    folder = tmp_path_factory.mktemp("reader")
+    truth = rk.SyntheticCity(people=40, days=1, step="1h", width_km=4, height_km=4).trajectories()
+    for name in ("beijing", "demo/dataset"):
+        rk.write_dataset(folder / name, counts=truth.counts(), truth=truth)
+    rk.write_counts(folder / "counts.csv", truth.counts())
+    rk.write_locations(folder / "places.csv", truth.locations)
+    points = [
+        {"uid": f"p{person}", "datetime": time, "lat": 48.0 + y / 111.2, "lng": 2.0 + x / 74.4}
+        for person, way in enumerate(truth.xy_km())
+        for time, (x, y) in zip(truth.calendar.times().tolist(), way, strict=True)
+    ]
+    pl.DataFrame(points).write_csv(folder / "gps.csv")
+    return folder
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))], ids=lambda page: page.stem)
+def test_code_on_this_page_runs(page, reader, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    code = list(blocks(page))
+    asked = {
+        word.split("/")[0] for language, text in code if language in SHELL for line in commands(text) for word in line
+    }
+    for path in reader.iterdir():
+        if path.name in asked:
+            (tmp_path / path.name).symlink_to(path)
     names = {"__name__": "page"}
     ran = 0
-    for block in blocks(page):
-        exec(compile(block, str(page), "exec"), names)
-        ran += 1
-    assert ran == len(list(blocks(page)))
+    for language, text in code:
+        if language in PYTHON:
+            exec(compile(text, str(page), "exec"), names)
+            ran += 1
+            continue
+        for arguments in commands(text):
+            status = app(shortened(arguments), standalone_mode=False)
+            # A gate that stays shut is a result: these people are exposed.
+            assert status in (None, 0) or (status == 3 and "--fail-above" in arguments), arguments
+            ran += 1
+    assert ran or not any(language in PYTHON or list(commands(text)) for language, text in code)
+
+
+def test_make_knows_its_targets():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    wanted = {target for page in PAGES for target in re.findall(r"^make ([\w-]+)", page.read_text(), re.M)}
+    assert {"demo", "test"} <= wanted <= targets
 
 
 def test_links_between_pages_lead_somewhere():
     found = 0
-    for page in PAGES:
+    for page in [*PAGES, *(ROOT / "docs" / "notebooks").glob("*.py")]:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+            path = page.parent / target
+            notebook = path.with_suffix(".py") if path.parent.name == "notebooks" else path
+            assert path.exists() or notebook.exists(), f"{page.name} links to {target}, which is not there"
             found += 1
-    assert found > 5
+    assert found > 60
+
+
+@pytest.fixture(scope="module")
+def site():
+    pytest.importorskip("mkdocs")
+    spec = importlib.util.spec_from_file_location("site_build", ROOT / "docs" / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_public_name_is_described(site):
+    assert site.undocumented() == []
+
+
+def test_an_undescribed_name_is_noticed(site):
+    def without_words(one, two): ...
+
+    def half(one, two):
+        """Do something.
+
+        Parameters
+        ----------
+        one
+            The first.
+        """
+
+    assert site._faults(without_words) == ["has no docstring"]
+    assert site._faults(half) == ["does not describe two"]
+
+
+def test_every_page_and_notebook_is_in_the_menu():
+    menu = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text())
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]]
+    notebooks = [f"notebooks/{path.stem}.md" for path in (ROOT / "docs" / "notebooks").glob("*.py")]
+    assert len(notebooks) == 5
+    assert sorted(menu) == sorted(pages + notebooks)
