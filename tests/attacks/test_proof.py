@@ -218,6 +218,20 @@ def test_which_cost_a_transition_has(counts, start, step, kinds):
     assert task._costs(0) == []
 
 
+def test_a_day_begins_without_a_step_before(counts, monkeypatch):
+    seen = []
+
+    def asked(previous, current, situation):
+        seen.append((situation.departs, np.array_equal(previous, current)))
+        return rk.Velocity()(previous, current, situation)
+
+    for small in (10**9, 0):
+        monkeypatch.setattr(day_by_day, "SMALL_DAY", small)
+        rk.DayByDay(first=asked, night=rk.Velocity(), day=rk.Velocity()).recover(counts)
+    begins = [day.calendar.start for day in counts.days()]
+    assert seen == [(begin, True) for begin in begins] * 2
+
+
 def test_a_gap_is_a_share_of_the_cost(counts, monkeypatch):
     from rekindle.attacks.assignment import steps
 

@@ -15,7 +15,8 @@ EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "10"))
 PHASES = (Phase.explicit, Phase.generate)
 
 TOO_SLOW = (
-    "test_contract.py::*[*-habits]",
+    "test_contract.py::*-habits]",
+    "test_habits.py::*",
     "test_gain.py::test_hundreds_of_people_are_linked_the_same_way_with_and_without_a_matrix[3]",
     "test_mapping.py::test_hundreds_of_people_with_and_without_a_matrix",
     "test_steps.py::test_larger_steps_are_optimal",
