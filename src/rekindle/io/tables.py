@@ -212,7 +212,7 @@ def names(column: pl.Series, path: str | Path) -> pl.Series:
 def _refuse_no_names(column: pl.Series, path: str | Path) -> None:
     if column.null_count():
         raise bad_cell(path, column, int(column.is_null().arg_max() or 0), "a name")
-    if column.dtype.is_nested():
+    if not (column.dtype in (pl.String, pl.Enum, pl.Categorical, pl.Boolean) or column.dtype.is_numeric()):
         raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not names.")
 
 
