@@ -218,7 +218,7 @@ def _parquet(columns: tuple[str, ...], cells: dict[str, tuple]) -> Callable[[Dra
         for name, texts in _table(draw, columns, cells).items():
             column = pl.Series(name, texts, dtype=pl.String)
             if name == "datetime" and draw.number(4):
-                column = column.str.to_datetime(strict=False)
+                column = column.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
             elif draw.number(3) == 0:
                 numbers = pl.Series(name, [draw.pick(NUMBERS) for _ in texts], dtype=pl.Float64, strict=False)
                 kind = draw.pick(kinds)
@@ -495,7 +495,7 @@ PLACES = {
 PAPER = {"ID": PLACES["location"], "towerlocation": ("(0.5, 1.5)", "(2, 3)")}
 TRUTH = {"person": ("0", "1", "2"), "datetime": LONG["datetime"], "location": LONG["location"]}
 RAW = {
-    "person": ("a", "a", "a", "b"),
+    "person": ("a", "a", "a", "b", "b", "b", "c", "c"),
     "time": ("2024-03-01 00:00:00", "2024-03-01 00:10:00", "2024-03-01T00:20:00"),
     "lat": ("40.0", "40.01"),
     "lng": ("116.3", "116.31"),
@@ -722,7 +722,7 @@ READERS = {
         Reader(
             "defence",
             "x",
-            lambda: (b"suppress:below=10 + round:to=5", b"laplace:epsilon=1"),
+            lambda: (b"suppress:below=10 + round:to=5", b"laplace:epsilon=1,per=event"),
             _words(DEFENCES),
             _text("x", parse_defence),
         ),
@@ -747,5 +747,6 @@ def attempt(reader: Reader, content: bytes, folder: Path) -> str:
 
 def kind_of(problem: str) -> str:
     """What is wrong, without the names and numbers of this file."""
-    plain = re.sub(r"'[^']*'|\"[^\"]*\"|\(.*\)|[-+]?\d[\d.:, -]*", "…", problem, flags=re.DOTALL)
-    return " ".join(plain.split()[:6])
+    problem = problem.removeprefix("it is not a saved run, or a damaged one: ")
+    plain = re.sub(r"'[^']*'|\"[^\"]*\"|\(.*\)|\S*\\\S*|[-+]?\d[\d.:, -]*", "…", problem, flags=re.DOTALL)
+    return re.sub(r"(… ?)+", "… ", " ".join(plain.split()[:6]))[:60].strip()

@@ -8,7 +8,7 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path, PurePosixPath
@@ -100,15 +100,15 @@ def read_content(
     return content
 
 
-def files_in(folder: Path, *patterns: str) -> list[Path]:
-    """All plain files below a folder with such names, in order; linked folders are not entered."""
+def files_in(folder: Path, *patterns: str, only: Callable[[Path], bool] = lambda _: True) -> list[Path]:
+    """All files below a folder with such names, in order; linked folders are not entered, links that lead out refused."""
     try:
-        found = sorted({file for pattern in patterns for file in folder.rglob(pattern) if not file.is_dir()})
+        found = {file for pattern in patterns for file in folder.rglob(pattern) if only(file) and not file.is_dir()}
     except OSError as error:
         raise InvalidFile(folder, f"it cannot be listed ({error.strerror}).") from None
     for file in found:
         check_file(file, within=folder)
-    return found
+    return sorted(found)
 
 
 @contextmanager

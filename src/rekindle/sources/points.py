@@ -318,7 +318,7 @@ def column_names(columns: list[str], path: str | Path, **roles: str | None) -> d
 def _files(source: str | Path) -> list[Path]:
     path = Path(source)
     if path.is_dir():
-        files = [file for file in files_in(path, "*.*") if _kind(file)]
+        files = files_in(path, "*", only=lambda file: _kind(file) is not None)
     elif path.exists():
         files = [path]
     else:
