@@ -274,7 +274,7 @@ def test_a_step_deals_places_in_order_without_the_compiler() -> None:
 def test_targets_make_groups(followers: list[int]) -> None:
     """On a line: the first goes on from 1 to 2, where the second stays; there is room for one, and one at 4."""
     xy = np.stack([np.arange(5.0), np.zeros(5)], axis=1)
-    rows = [[], followers, [2], [], []]
+    rows = [[0], followers, [2], [], []]
     popular = (
         np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
         np.array([place for row in rows for place in row], np.int64),

@@ -18,6 +18,7 @@ import math
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -74,6 +75,10 @@ TESTS = {
 """The tests that should notice a change of a module, those that fail soonest first."""
 
 KERNEL_DECORATORS = ("compiled", "compiled_sum", "njit")
+
+
+VERDICTS = {0: "survived", 1: "killed", 2: "killed", None: "hung"}
+"""What the exit codes of pytest say of a mutant: all passed, some failed, some could not be loaded, no end."""
 
 
 @dataclass(frozen=True)
@@ -188,10 +193,22 @@ class Hook:
 
 
 def run_tests(module: str, changed: str | None, limit: float) -> tuple[str, float]:
-    """Run the tests of a module in a process of their own."""
+    """Run the tests of a module in a process of their own; what is no verdict of the tests is tried once more."""
     begin = time.monotonic()
+    for _ in range(2):
+        with tempfile.TemporaryDirectory() as folder:
+            code = _wait(_fork(module, changed, Path(folder) / "base"), limit)
+        if code in VERDICTS:
+            break
+    return VERDICTS.get(code, "killed"), time.monotonic() - begin
+
+
+def _fork(module: str, changed: str | None, folder: Path) -> int:
     child = os.fork()
-    if child == 0:
+    if child:
+        return child
+    code = 70
+    try:
         os.setsid()
         quiet = os.open(os.environ.get("REKINDLE_MUTANT_LOG", os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(quiet, 1)
@@ -200,21 +217,23 @@ def run_tests(module: str, changed: str | None, limit: float) -> tuple[str, floa
             sys.meta_path.insert(0, Hook(module, changed))  # type: ignore[arg-type]
         import pytest
 
-        tests = [test for test in TESTS[module].split() if Path(test).exists()]
-        options = ["-x", "-q", "-p", "tests.proof.quick", "-p", "no:cacheprovider", "--tb=line"]
-        os._exit(int(pytest.main([*options, "-W", "ignore::pytest.PytestAssertRewriteWarning", *tests])))
-    status = None
-    while time.monotonic() < begin + limit:
+        options = f"-x -q -p tests.proof.quick -p no:cacheprovider --tb=line --basetemp={folder}".split()
+        code = int(pytest.main([*options, "-W", "ignore::pytest.PytestAssertRewriteWarning", *TESTS[module].split()]))
+    finally:
+        os._exit(code)
+
+
+def _wait(child: int, limit: float) -> int | None:
+    """The exit code of a process, or None where it had to be ended."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            break
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
-    else:
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return "hung", time.monotonic() - begin
-    passed = os.waitstatus_to_exitcode(status) == 0
-    return "survived" if passed else "killed", time.monotonic() - begin
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
 
 
 def interval(part: int, whole: int) -> tuple[float, float]:
