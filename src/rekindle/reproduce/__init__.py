@@ -123,6 +123,7 @@ def _to_json(results: list[Measured], sources: Sources, effort: Effort) -> dict[
                 "notes": list(one.subject.notes),
                 "consistency": {name: vars(found) for name, found in one.consistency.items()},
                 "evaluations": plain(one.evaluations),  # type: ignore[arg-type]
+                "with_scipy_ties": {name: found.to_json() for name, found in one.scipy_evaluations.items()},
                 "enhancements": plain(one.enhancements),  # type: ignore[arg-type]
                 "lookback": plain(one.lookback),  # type: ignore[arg-type]
             }

@@ -13,8 +13,9 @@ from rekindle.attacks import Attack, Baseline, DayByDay, Enhanced, Habits, Popul
 from rekindle.attacks.day_by_day import count_transitions
 from rekindle.evaluation import Evaluation, deal_at_random, evaluate, stay_if_possible
 from rekindle.evaluation.confidence import Confidence, assess_confidence
-from rekindle.model import Counts
+from rekindle.model import Counts, Trajectories
 from rekindle.reproduce.subjects import Subject
+from rekindle.reproduce.ties import prices_of, recover_with_scipy
 
 __all__ = ["Consistency", "Effort", "Measured", "measure", "units"]
 
@@ -80,6 +81,10 @@ class Measured:
         By the name of the attack, of its first row order.
     confidence
         Whether Habits knows when it is right.
+    with_scipy, scipy_evaluations
+        By the name of the attack, what the published code would give: with SciPy's own choice among ties.
+    listed_evaluations
+        By the name of the attack, with people and places in the order in which they are listed, not shuffled.
     """
 
     subject: Subject
@@ -89,9 +94,12 @@ class Measured:
     enhancements: dict[str, list[Evaluation]] = field(default_factory=dict)
     lookback: dict[int, list[Evaluation]] = field(default_factory=dict)
     confidence: Confidence | None = None
+    with_scipy: dict[str, Trajectories] = field(default_factory=dict)
+    scipy_evaluations: dict[str, Evaluation] = field(default_factory=dict)
+    listed_evaluations: dict[str, Evaluation] = field(default_factory=dict)
 
 
-def _attacks(seed: int) -> dict[str, DayByDay]:
+def _attacks(seed: int | None) -> dict[str, DayByDay]:
     return {
         "baseline": Baseline(seed=seed),
         "enhanced": Enhanced(seed=seed),
@@ -116,8 +124,8 @@ def _has_days(subject: Subject) -> bool:
 def units(with_truth: bool, effort: Effort) -> int:
     """How many attacks `measure` will run at most."""
     if not with_truth:
-        return 3
-    return effort.orders * (3 + 3 + len(LOOKBACK)) + (effort.habits_seeds if effort.habits != "none" else 0)
+        return 3 * effort.orders + 3
+    return 3 + effort.orders * (3 + 3 + len(LOOKBACK)) + (effort.habits_seeds if effort.habits != "none" else 0)
 
 
 def measure(subject: Subject, effort: Effort, done: Callable[[], None] = lambda: None) -> Measured:
@@ -141,13 +149,17 @@ def measure(subject: Subject, effort: Effort, done: Callable[[], None] = lambda:
         done()
         return recovery
 
-    for seed in range(effort.orders if truth is not None else 1):
+    for seed in range(effort.orders):
         for name, attack in _attacks(seed).items():
             recoveries.setdefault(name, []).append(run(attack))
             if seed == 0:
                 consistency[name] = check(recoveries[name][0], attack, counts)
+    with_scipy = {}
+    for name, attack in _attacks(0).items():
+        with_scipy[name] = recover_with_scipy(attack, counts)
+        done()
     if truth is None:
-        return Measured(subject, recoveries, consistency)
+        return Measured(subject, recoveries, consistency, with_scipy=with_scipy)
     confidence = None
     if effort.habits != "none":
         recoveries["habits"] = [run(Habits(effort=effort.habits, seed=seed)) for seed in range(effort.habits_seeds)]
@@ -173,7 +185,18 @@ def measure(subject: Subject, effort: Effort, done: Callable[[], None] = lambda:
                 result = evaluate(run(Enhanced(seed=seed, lookback_days=days)).trajectories, truth)
             lookback.setdefault(days, []).append(result)
     enhancements["enhanced"] = evaluations["enhanced"]
-    return Measured(subject, recoveries, consistency, evaluations, enhancements, lookback, confidence)
+    return Measured(
+        subject,
+        recoveries,
+        consistency,
+        evaluations,
+        enhancements,
+        lookback,
+        confidence,
+        with_scipy,
+        {name: evaluate(found, truth) for name, found in with_scipy.items()},
+        {name: evaluate(attack.recover(counts).trajectories, truth) for name, attack in _attacks(None).items()},
+    )
 
 
 def check(recovery: Recovery, attack: DayByDay, counts: Counts) -> Consistency:
@@ -184,15 +207,10 @@ def check(recovery: Recovery, attack: DayByDay, counts: Counts) -> Consistency:
     wanted = set(np.linspace(0, counts.steps - 2, _STEPS_CHECKED).astype(int).tolist()) if counts.steps > 1 else set()
     for day in calendar.days():
         here = sorted(wanted & set(range(day.start, day.stop - 1)))
-        transitions = count_transitions(cells[:, : day.start].astype(np.int32), places) if here else None
+        transitions = count_transitions(cells[:, : day.start].astype(np.int32), places)
         for step in here:
-            if transitions is None:
-                continue
-            night = step < day.start + calendar.night_steps(day.start)
-            cost = attack.first if step == day.start else attack.night if night else attack.day
-            previous = cells[:, step if step == day.start else step - 1]
             situation = Situation(counts.locations, calendar.time(step), transitions)
-            prices = cost(previous.astype(np.int32), cells[:, step].astype(np.int32), situation)
+            prices = prices_of(attack, counts, cells, step, day, situation)
             matrix = prices[:, np.repeat(np.arange(places), counts.values[step + 1])]
             least = matrix[linear_sum_assignment(matrix)].sum()
             checked += 1
