@@ -13,6 +13,7 @@ from rich.markup import escape
 from rekindle.attacks import Attack, Run
 from rekindle.attacks.base import Progress
 from rekindle.attacks.state import SavedRun, read_run
+from rekindle.cli.memory import MemoryLimit, check_memory, reading_bytes
 from rekindle.cli.shared import (
     STOPPED,
     check_output,
@@ -69,6 +70,7 @@ def attack(
     cell_km: Annotated[
         float, typer.Option(min=0.001, help="Side of a cell, where a table names its places '(row, column)'.")
     ] = 1.0,
+    memory_limit: MemoryLimit = None,
     csv: Annotated[
         Path | None, typer.Option(help="Write the trajectories to this csv file too: person, datetime, location.")
     ] = None,
@@ -88,10 +90,18 @@ def attack(
     chosen = make_attack(attack, {name: value for name, value in settings.items() if value is not None})
     check_output(csv, (".csv",), overwrite=resume)
     check_output(geojson, (".geojson",), overwrite=resume)
-    counts = read_input(dataset, locations, step, cell_km).counts
+    counts_file = dataset / "counts.parquet" if dataset.is_dir() else dataset
+    check_memory(reading_bytes(counts_file), memory_limit, what=f"Reading {counts_file}", way_out="Give fewer days")
+    counts = read_input(dataset, locations, step, cell_km, truth=False).counts
     if start or end:
         counts = counts.between(parse_time(start, "--from"), parse_time(end, "--to"))
-    say_memory(chosen.memory_bytes(counts))
+    check_memory(
+        chosen.memory_bytes(counts),
+        memory_limit,
+        what=f"{attack} on {counts.people:,} people, {counts.steps:,} steps and {len(counts.locations):,} places",
+        way_out="Attack fewer days with --from and --to, coarser places or fewer people"
+        + (", or with --attack enhanced" if chosen.revises else ""),
+    )
     with ExitStack() as mine:
         for path in (out, csv, geojson):
             if path is not None:
@@ -116,27 +126,6 @@ def attack(
         f"from {len(counts.locations)} places ({optimal}): [bold]{escape(str(out))}[/bold]",
         soft_wrap=True,
     )
-
-
-def say_memory(needed: int) -> None:
-    """Say how much memory a large attack needs, and warn where the machine has less."""
-    free = free_memory()
-    if needed > 2**30:
-        console.print(f"This needs about {needed / 2**30:.1f} GB of memory.")
-    if free is not None and needed > free:
-        console.print(
-            f"[bold]Only {free / 2**30:.1f} GB are free.[/bold] Attack a part of it with --from and --to, or coarser data.",
-            highlight=False,
-        )
-
-
-def free_memory() -> int | None:
-    """Bytes of memory that are free, where the system tells."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, ValueError, StopIteration):
-        return None
 
 
 def recover_into(

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from joblib import cpu_count
 from rich.markup import escape
 
 from rekindle.attacks import ATTACKS, Attack
 from rekindle.audit import Audit
 from rekindle.audit import audit as run_audit
+from rekindle.cli.memory import MemoryLimit, audit_bytes, check_memory, reading_bytes
 from rekindle.cli.shared import STOPPED, console, errors, make_attack, showing_progress, table
 from rekindle.defences import PRESETS, parse_defence
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, RekindleError
@@ -71,6 +73,7 @@ def audit(
             "everything, by the upper 95% limit. Needs the truth.",
         ),
     ] = None,
+    memory_limit: MemoryLimit = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one for each core.")] = None,
     cluster: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler to use instead, e.g. tcp://10.0.0.1:8786.")
@@ -91,6 +94,9 @@ def audit(
     Tries every attack on the release and on what every defence would make of it, beside chance and a naive attack, and
     writes a page to read and the same numbers as JSON. Stopped half-way, the same command goes on where it was.
     """
+    way_out = "Audit fewer days, fewer people or coarser places, with fewer --workers, or without --attack habits"
+    tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
+    check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
     data = _read(dataset, locations, step, cell_km, absent)
     people_behind = None if truth is None else _truth(truth)
     if fail_above is not None and people_behind is None and not (isinstance(data, Dataset) and data.truth):
@@ -104,6 +110,11 @@ def audit(
         raise InvalidFile(out, "this folder holds other things than an audit; it was left as it is.")
     attacks = [_make(name, effort) for name in attack or ATTACKS]
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
+    if cluster is None:
+        known = people_behind is not None or (isinstance(data, Dataset) and data.truth is not None)
+        counts = data.counts if isinstance(data, Dataset) else data
+        needed = audit_bytes(counts, attacks, seeds=seeds, workers=workers or cpu_count(), truth=known, people=people)
+        check_memory(needed, memory_limit, what="The audit", way_out=way_out)
     with output(out, parents=True):
         _begin(out, resume=resume)
         try:

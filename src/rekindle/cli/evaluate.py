@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from rekindle.cli.memory import MemoryLimit, check_memory, described_size, evaluation_bytes
 from rekindle.cli.shared import check_output, console, label, short, showing_progress, table
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation import METRICS, Evaluation, Yardsticks, evaluate, yardsticks
@@ -34,6 +35,7 @@ def evaluate_command(
         int,
         typer.Option(min=0, help="Over how many seeds chance and the naive attack are measured; 0 leaves them out."),
     ] = 5,
+    memory_limit: MemoryLimit = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the JSON file if it is there.")] = False,
 ) -> None:
     """Say how much of the truth a recovery found, beside chance and a naive attack.
@@ -44,6 +46,14 @@ def evaluate_command(
         raise InvalidSetting(f"--mapping is {mapping!r}; choose optimal or greedy.")
     method: Literal["optimal", "greedy"] = "greedy" if mapping == "greedy" else "optimal"
     check_output(json, (".json",), overwrite=overwrite)
+    size = described_size(dataset)
+    if size is not None:
+        check_memory(
+            evaluation_bytes(*size),
+            memory_limit,
+            what=f"Comparing {size[0]:,} people at {size[1]:,} steps with the truth",
+            way_out="Compare fewer days, or fewer people",
+        )
     found = read_recovery(recovery)
     truth = read_dataset(dataset).truth
     if truth is None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from rekindle.cli.memory import MemoryLimit, check_memory, points_bytes
 from rekindle.cli.shared import console, parse_time, showing_progress, table
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_locations
@@ -151,6 +152,7 @@ def geolife(
     timezone: Timezone = "Asia/Shanghai",
     engine: EngineName = "polars",
     skip_bad: SkipBad = False,
+    memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
 ) -> None:
     """GeoLife: SRC is its folder, or the original zip, which is read without unpacking.
@@ -180,6 +182,8 @@ def geolife(
             engine=cast(Engine, engine),
             **settings,
         ),
+        source=source,
+        memory_limit=memory_limit,
         overwrite=overwrite,
     )
 
@@ -209,6 +213,7 @@ def porto(
     timezone: Timezone = "Europe/Lisbon",
     engine: EngineName = "polars",
     skip_bad: SkipBad = False,
+    memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Porto Taxi: SRC is the original train.csv, also gzipped. The paper's section "Dataset 2"."""
@@ -227,6 +232,8 @@ def porto(
             min_coverage=min_coverage,
             engine=cast(Engine, engine),
         ),
+        source=source,
+        memory_limit=memory_limit,
         overwrite=overwrite,
     )
 
@@ -247,6 +254,7 @@ def cabspotting(
     timezone: Timezone = "America/Los_Angeles",
     engine: EngineName = "polars",
     skip_bad: SkipBad = False,
+    memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Cabspotting: SRC is the folder with the files new_<cab>.txt of San Francisco's taxis."""
@@ -264,6 +272,8 @@ def cabspotting(
             min_coverage=min_coverage,
             engine=cast(Engine, engine),
         ),
+        source=source,
+        memory_limit=memory_limit,
         overwrite=overwrite,
     )
 
@@ -310,6 +320,7 @@ def points(
     ] = False,
     engine: EngineName = "polars",
     skip_bad: SkipBad = False,
+    memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Any points: SRC is a CSV or Parquet file, a folder of them, or a glob in quotes.
@@ -347,6 +358,8 @@ def points(
             min_coverage=min_coverage,
             engine=cast(Engine, engine),
         ),
+        source=source,
+        memory_limit=memory_limit,
         overwrite=overwrite,
     )
 
@@ -356,9 +369,17 @@ def _run(
     read: Callable[[Callable[[int, int], None]], Points],
     prepare: Callable[[Points], Prepared],
     *,
+    source: str,
+    memory_limit: str | None,
     overwrite: bool,
 ) -> None:
     check_output(out, overwrite=overwrite)
+    check_memory(
+        points_bytes(source),
+        memory_limit,
+        what=f"Preparing {source}",
+        way_out="Prepare a part of the files, or a longer --step",
+    )
     with output(out, parents=True):
         with showing_progress("Files read") as progress:
             found = read(progress)

@@ -45,10 +45,17 @@ console = Console()
 errors = Console(stderr=True)
 
 
-def read_input(path: Path, locations: Path | None = None, step: str | None = None, cell_km: float = 1.0) -> Dataset:
-    """Read a dataset folder, or a table of counts."""
+def read_input(
+    path: Path,
+    locations: Path | None = None,
+    step: str | None = None,
+    cell_km: float = 1.0,
+    *,
+    truth: bool = True,
+) -> Dataset:
+    """Read a dataset folder, with its truth or without, or a table of counts."""
     if path.is_dir():
-        return read_dataset(path)
+        return read_dataset(path, truth=truth)
     return Dataset(read_counts(path, locations, step=step, cell_km=cell_km))
 
 

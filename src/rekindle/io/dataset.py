@@ -120,8 +120,16 @@ def write_dataset(
         )
 
 
-def read_dataset(path: str | Path) -> Dataset:
-    """Read a dataset folder: `counts`, `truth` (or None), `locations`, `calendar`, `people` and `info`."""
+def read_dataset(path: str | Path, *, truth: bool = True) -> Dataset:
+    """Read a dataset folder: `counts`, `truth` (or None), `locations`, `calendar`, `people` and `info`.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    truth
+        Whether to read the truth where it is there; without, its file is not opened.
+    """
     folder = Path(path)
     if not folder.is_dir():
         problem = "this is a file, not a dataset folder." if folder.exists() else "this folder does not exist."
@@ -141,11 +149,11 @@ def read_dataset(path: str | Path) -> Dataset:
         raise InvalidFile(
             folder / "dataset.json", f"'people' is {people!r}, but the counts add up to {counts.people}."
         )
-    truth = None
-    if os.path.lexists(folder / "truth.parquet"):
-        truth = read_trajectories(folder / "truth.parquet", locations, calendar, within=folder)
+    people_behind = None
+    if truth and os.path.lexists(folder / "truth.parquet"):
+        people_behind = read_trajectories(folder / "truth.parquet", locations, calendar, within=folder)
     try:
-        return Dataset(counts, truth, info)
+        return Dataset(counts, people_behind, info)
     except InvalidData as error:
         raise InvalidFile(folder / "truth.parquet", str(error)) from None
 

@@ -41,6 +41,8 @@ REPLACED = ".replaced"
 
 _HIDDEN = re.compile(r"\.(.+)\.[0-9a-f]+(\.unfinished|\.replaced)(\.[^.]*)?")
 
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
 _LARGEST_JSON = 16 * 2**20
 _SURROGATE = b"\\ud"
 
@@ -215,10 +217,10 @@ _WAYS_OUT = {
 }
 
 
-def write_failure(path: Path, error: OSError) -> OutputFailed:
+def write_failure(path: Path, error: Exception) -> OutputFailed:
     """Say what could not be written, why, and what to do."""
-    number, reason = error.errno, error.strerror or str(error)
-    if number is None and (told := re.search(r"\(os error (\d+)\)", str(error))):
+    number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or str(error)
+    if number is None and (told := _OS_ERROR.search(str(error))):
         number, reason = int(told[1]), os.strerror(int(told[1]))
     way_out = next((f" {text}" for numbers, text in _WAYS_OUT.items() if number in numbers), "")
     found = OutputFailed(path, f"it cannot be written ({reason}).{way_out}")
@@ -233,8 +235,11 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except RekindleError:
         raise
-    except OSError as error:
-        raise write_failure(path, error) from None
+    except Exception as error:
+        # Polars raises errors of its own when it cannot write, and tells the number in their text.
+        if isinstance(error, OSError) or _OS_ERROR.search(str(error)):
+            raise write_failure(path, error) from None
+        raise
 
 
 def _owner_of(name: str) -> tuple[str | None, str]:

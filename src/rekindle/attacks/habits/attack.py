@@ -64,6 +64,30 @@ class Habits(Attack):
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
             raise InvalidSetting(f"workers is {self.workers!r}; it must be a whole number of at least 1, or None.")
 
+    def memory_bytes(self, counts: Counts) -> int:
+        """About how much memory `recover` needs: all answers, and what the threads have under way, whichever is more.
+
+        A thread links segments, each with its time in all places, or polishes chains, with a state for each person and
+        each place that is not empty.
+        """
+        from rekindle.attacks.habits.plan import EFFORTS  # its compiled kernels take a second to load
+        from rekindle.attacks.habits.polish import HOURS, MOST_STATES
+
+        much, people = EFFORTS[self.effort], counts.people
+        answers = much.groups * (much.members + 1) + much.voters
+        ticks = 1 + int((counts.values[1:] != counts.values[:-1]).any(axis=1).sum())
+        places = int(counts.values.any(axis=0).sum())
+        linking = 4 * people * places * (4 * counts.calendar.number_of_days + 4) + 32 * people**2
+        states = people * int((counts.values > 0).sum() * ticks // max(1, counts.steps))
+        polishing = 24 * min(states, MOST_STATES) + 12 * people * HOURS * places
+        aligning = (8 * people**2 + 8 * people * ticks) * (1 + max(much.members, much.groups, much.voters))
+        threads = max(1, self.workers or cpu_count())
+        return (
+            super().memory_bytes(counts)
+            + 8 * answers * people * ticks
+            + max(threads * linking, threads * polishing if much.groups > 1 else polishing, aligning)
+        )
+
     def start(
         self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
     ) -> HabitsRun:

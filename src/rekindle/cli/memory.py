@@ -1,0 +1,234 @@
+"""How much memory a command may take: what the machine has free, or what --memory-limit says."""
+
+from __future__ import annotations
+
+import glob
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+import typer
+
+from rekindle.attacks import Attack
+from rekindle.errors import InvalidSetting, RekindleError, TooLarge
+from rekindle.io.files import read_json
+from rekindle.model import Counts, Release
+
+__all__ = [
+    "MemoryLimit",
+    "audit_bytes",
+    "check_memory",
+    "described_size",
+    "evaluation_bytes",
+    "free_memory",
+    "parse_size",
+    "points_bytes",
+    "reading_bytes",
+]
+
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Refuse to start where more would be needed, e.g. 4GB. Default: what is free.",
+    ),
+]
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_UNLIMITED = 2**60
+
+
+def parse_size(text: str) -> int:
+    """Read a size such as 4GB, 500 MB or 1.5g, in units of 1024."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
+    if found is None or not float(found[1]):
+        raise InvalidSetting(f"--memory-limit is {text!r}; write a size such as 4GB or 500MB.")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def check_memory(needed: int, limit: str | None, *, what: str, way_out: str) -> None:
+    """Refuse work that would not fit.
+
+    Parameters
+    ----------
+    needed
+        About how many bytes the process will take at its peak.
+    limit
+        The value of --memory-limit, which counts instead of what is free.
+    what
+        What needs it.
+    way_out
+        What would need less.
+    """
+    if limit is not None:
+        allowed, whose = parse_size(limit), "--memory-limit allows"
+    else:
+        allowed, whose = min(free_memory(), default=(_UNLIMITED, ""))
+    if needed > allowed:
+        raise TooLarge(
+            f"{what} needs about {_size(needed)} of memory, but {whose} {_size(allowed)}. "
+            f"{way_out}, or allow it nevertheless with --memory-limit."
+        )
+
+
+def _size(size: int) -> str:
+    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"
+
+
+def free_memory() -> Iterator[tuple[int, str]]:
+    """What this process may take, its present memory included, by each authority that says: bytes, and which it is.
+
+    The machine's free memory, the limits of the control groups that the process is in (containers), and that of the shell
+    (`ulimit -v`). Systems that say none of these have none.
+    """
+    own = _numbers(Path("/proc/self/status"), r"^(VmRSS|VmSize):\s+(\d+) kB", 1024)
+    present = own.get("VmRSS", 0)
+    machine = _numbers(Path("/proc/meminfo"), r"^(MemAvailable):\s+(\d+) kB", 1024)
+    if machine:
+        yield machine["MemAvailable"] + present, "the machine has free"
+    for folder, most, now, cache in _control_groups():
+        limit, used = _number(folder / most), _number(folder / now)
+        if limit is not None and used is not None and limit < _UNLIMITED:
+            idle = _numbers(folder / "memory.stat", rf"^({cache}) (\d+)", 1).get(cache, 0)
+            yield max(0, limit - used + idle) + present, "the control group leaves"
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:
+        yield max(0, limit - own.get("VmSize", 0)) + present, "the limit of the shell (ulimit -v) leaves"
+
+
+def _control_groups() -> Iterator[tuple[Path, str, str, str]]:
+    """The folders of all control groups above this process, with the names of their files: version 2, and 1."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    root = Path("/sys/fs/cgroup")
+    for line in lines:
+        _, kinds, name = line.split(":", 2)
+        if not kinds:
+            top, files = root, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in kinds.split(","):
+            top, files = root / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        folder = top / name.strip("/")
+        for one in (folder, *folder.parents):
+            yield one, *files
+            if one == top:
+                break
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # "max"
+        return None
+
+
+def _numbers(path: Path, pattern: str, unit: int) -> dict[str, int]:
+    try:
+        text = path.read_text()
+    except OSError:
+        return {}
+    return {name: unit * int(value) for name, value in re.findall(pattern, text, re.MULTILINE)}
+
+
+PROCESS = 260 * 2**20
+"""What the process itself takes, with all that it loads."""
+
+ROW = 130
+"""Bytes that a row of a table takes while it is read."""
+
+
+def reading_bytes(*paths: Path) -> int:
+    """About how much memory it takes to read tables: csv, parquet, or folders of them."""
+    files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
+    return PROCESS + ROW * max((_rows(file) for file in files), default=0)
+
+
+def _rows(file: Path) -> int:
+    if file.suffix == ".parquet":
+        try:
+            return int(pl.scan_parquet(file).select(pl.len()).collect().item())
+        except (pl.exceptions.PolarsError, OSError):
+            return 0  # whoever reads it will say what is wrong with it
+    return file.stat().st_size // _BYTES_A_ROW if file.suffix == ".csv" else 0
+
+
+_BYTES_A_ROW = 25
+"""In a csv file, at least: a time and a number."""
+
+
+def evaluation_bytes(people: int, steps: int, locations: int) -> int:
+    """About how much memory it takes to compare a recovery with the truth, both read from files.
+
+    A matrix of the people up to a size, lists of the nearest beyond; and the paths of both as cells and as points.
+    """
+    pairs = 24 * people**2 if people <= 3_000 else 10_000 * people
+    return PROCESS + ROW * people * steps + 40 * people * steps + 16 * steps * locations + pairs
+
+
+def described_size(dataset: Path) -> tuple[int, int, int] | None:
+    """People, steps and locations of a dataset folder by its description; None where whoever reads it will complain."""
+    try:
+        described = read_json(dataset / "dataset.json")
+        people, steps = int(described["people"]), int(described["calendar"]["steps"])
+        return people, steps, _rows(dataset / "locations.parquet")
+    except (RekindleError, KeyError, TypeError, ValueError, OSError):
+        return None
+
+
+def audit_bytes(
+    data: Counts | Release, attacks: Sequence[Attack], *, seeds: int, workers: int, truth: bool, people: int | None
+) -> int:
+    """About how much memory an audit takes: each process attacks and compares, and this one keeps the recoveries."""
+    counts = data if isinstance(data, Counts) else _everyone(data, people)
+    people, steps, locations = counts.people, counts.steps, len(counts.locations)
+    cell = max(attack.memory_bytes(counts) for attack in attacks)
+    if truth:
+        cell = max(cell, evaluation_bytes(people, steps, locations))
+    kept = (len(attacks) + 3) * seeds * 4 * people * steps + (16 + 4 * seeds) * steps * locations
+    return kept + (cell if workers == 1 else PROCESS + ROW * people * steps + workers * cell)
+
+
+def _everyone(release: Release, people: int | None) -> Counts:
+    """Counts of a size that a repair of a release may have: as many people as its fullest step shows."""
+    shown = np.nan_to_num(release.values, nan=0.0).clip(0)
+    everyone = people or max(1, int(np.ceil(shown.sum(axis=1).max(initial=1))))
+    values = np.zeros(shown.shape, np.int32)
+    values[:, 0] = everyone
+    return Counts(values, release.locations, release.calendar)
+
+
+def points_bytes(source: str) -> int:
+    """About how much memory it takes to prepare raw points, by the size of their files once they are unpacked."""
+    if any(letter in source for letter in "*?["):
+        files = [Path(name) for name in glob.glob(source, recursive=True)]
+    else:
+        files = list(Path(source).rglob("*")) if Path(source).is_dir() else [Path(source)]
+    return PROCESS + sum(_POINTS_MEMORY * _unpacked(file) for file in files if file.is_file())
+
+
+_POINTS_MEMORY = 5
+_PACKED = 6
+
+
+def _unpacked(file: Path) -> int:
+    if file.suffix in (".gz", ".parquet", ".zst"):
+        return _PACKED * file.stat().st_size
+    if file.suffix == ".zip":
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return sum(one.file_size for one in archive.infolist())
+        except (OSError, zipfile.BadZipFile):
+            return 0  # whoever reads it will say what is wrong with it
+    return file.stat().st_size
