@@ -26,6 +26,7 @@ def audit(workers):
     return Case(f"audit --workers {workers}", arguments, (*arguments, "--resume"))
 
 
+REPRODUCE = ("reproduce", "--quick", "--out", "out")
 PREPARE = ("prepare", "points", "points.csv", "out")
 
 CASES = (
@@ -42,4 +43,5 @@ CASES = (
         old=(*PREPARE, "--step", "1h"),
         at_once=True,
     ),
+    Case("reproduce --quick", REPRODUCE, (*REPRODUCE, "--overwrite"), at_once=True),
 )
