@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,10 @@ def on_files(files: Any, config: Any) -> Any:
     faults = undocumented()
     if faults:
         raise PluginError("The reference is not complete:\n  " + "\n  ".join(faults))
-    for path in sorted(NOTEBOOKS.glob("*.py")):
-        notebook = run_notebook(path)
+    paths = sorted(NOTEBOOKS.glob("*.py"))
+    with ThreadPoolExecutor(2) as threads:
+        notebooks = list(threads.map(run_notebook, paths))
+    for path, notebook in zip(paths, notebooks, strict=True):
         page, pictures = to_markdown(notebook, path.stem)
         for name, content in {f"{path.stem}.md": page, f"{path.stem}.ipynb": _as_file(notebook), **pictures}.items():
             files.append(File.generated(config, f"notebooks/{name}", content=content))
@@ -189,6 +192,7 @@ def _table(html: str) -> str:
     table = html[html.index("<table") : html.index("</table>") + len("</table>")]
     table = re.sub(r"<table[^>]*>", "<table>", table)
     table = re.sub(r"</tr><tr>(<td>\w[^<]*</td>)+</tr></thead>", "</tr></thead>", table)
+    table = re.sub(r"<td>&quot;([A-Z]{8,})&quot;</td>", r"<td><code>\1</code></td>", table)  # a way, a letter each
     return table.replace("<td>&quot;", "<td>").replace("&quot;</td>", "</td>").replace("…&quot;", "…")
 
 

@@ -49,7 +49,9 @@ truth
 counts = truth.counts()
 clock = [time.strftime("%H:%M") for time in counts.calendar.times()[:12].tolist()]
 pl.Config.set_tbl_rows(12)
-pl.DataFrame({"Monday": clock} | {name: counts.values[:12, at] for at, name in enumerate(PLACES)})
+pl.DataFrame(
+    {"Monday": clock} | {name: counts.values[:12, at] for at, name in enumerate(PLACES)}
+)
 
 # %% [markdown]
 # No names, no paths. At two in the morning: two people on the Hill, two at the Mill, two by the Bay. From here on we use this
@@ -74,11 +76,15 @@ def show(cost, previous, current, step):
     matrix = cost(previous, current, now)[:, seats(step + 1)]
     _, chosen = linear_sum_assignment(matrix)
     people = [f"#{row} in {PLACES[place]}" for row, place in enumerate(current)]
-    axes = rk.figures.draw_costs(matrix, people=people, places=[PLACES[at] for at in seats(step + 1)], chosen=chosen)
+    axes = rk.figures.draw_costs(
+        matrix, people=people, places=[PLACES[at] for at in seats(step + 1)], chosen=chosen
+    )
     return seats(step + 1)[chosen].astype(np.int32), axes.figure
 
 
-transitions = rk.Baseline().start(places, counts.calendar, people=6).transitions  # still empty: nothing was seen yet
+transitions = (
+    rk.Baseline().start(places, counts.calendar, people=6).transitions
+)  # still empty: nothing was seen yet
 at_0 = seats(0).astype(np.int32)
 at_2, figure = show(rk.Stay(), at_0, at_0, 0)
 figure
@@ -114,7 +120,7 @@ at_8, figure = show(rk.Velocity(), at_4, at_6, 3)
 figure
 
 # %% [markdown]
-# The seats are filled exactly as counted, and yet this is **wrong**. The rule has the student from the Mill (#2 or #3) fly on to the
+# The seats are filled exactly as counted, and yet this is **wrong**. The rule has the student from the Mill (#3) fly on to the
 # Office, someone else from the Mill takes the seat at School, and Eve, on her way to her stall, is not told from Fay. The attack has
 # exchanged people who were near each other. From now on it follows the one for the other.
 #
@@ -145,9 +151,13 @@ def spell(rows):
     return ["".join(letters[place] for place in row) for row in rows]
 
 
-alone = rk.Baseline().recover(rk.Counts(days[1].values, places, rk.Calendar("2024-03-05", "2h", 12)))
+alone = rk.Baseline().recover(
+    rk.Counts(days[1].values, places, rk.Calendar("2024-03-05", "2h", 12))
+)
 tuesday = alone.trajectories.cells
-pl.DataFrame({"row": range(6), "Monday": spell(monday), "Tuesday, not linked yet": spell(tuesday)})
+pl.DataFrame(
+    {"row": range(6), "Monday": spell(monday), "Tuesday, not linked yet": spell(tuesday)}
+)
 
 # %% [markdown]
 # ## Linking the days
@@ -179,7 +189,10 @@ rk.figures.draw_costs(
 # %%
 run = rk.Enhanced().start(places, counts.calendar, people=6)
 run.feed(days[0])
-pl.DataFrame({"from / to": PLACES} | {name: run.transitions.toarray()[:, at] for at, name in enumerate(PLACES)})
+pl.DataFrame(
+    {"from / to": PLACES}
+    | {name: run.transitions.toarray()[:, at] for at, name in enumerate(PLACES)}
+)
 
 # %% [markdown]
 # ## How much was true?
@@ -187,12 +200,18 @@ pl.DataFrame({"from / to": PLACES} | {name: run.transitions.toarray()[:, at] for
 # Rebuilt people have no names. To score them they are matched with the true ones, one to one, with the least total error.
 
 # %%
-found = {"baseline": rk.Baseline(), "enhanced": rk.Enhanced(), "habits": rk.Habits(effort="low")}
+found = {
+    "baseline": rk.Baseline(),
+    "enhanced": rk.Enhanced(),
+    "habits": rk.Habits(effort="low"),
+}
 recovered = {name: attack.recover(counts).trajectories for name, attack in found.items()}
 results = {name: rk.evaluate(people, truth) for name, people in recovered.items()}
 beside = rk.yardsticks(truth, seeds=20)
 for name, result in results.items():
-    print(f"{name:9} {result.accuracy:.0%} of all points right, {result.mean_error_km:.2f} km off on average")
+    print(
+        f"{name:9} {result.accuracy:.0%} of all points right, {result.mean_error_km:.2f} km off on average"
+    )
 print(f"chance    {beside.chance['accuracy'].mean:.0%}")
 
 # %%
@@ -200,19 +219,29 @@ best = max(results, key=lambda name: results[name].accuracy)
 order = np.argsort(results[best].per_person.matched)
 pl.Config.set_fmt_str_lengths(40)
 names = ["Ada", "Ben", "Cleo", "Dan", "Eve", "Fay"]
-pl.DataFrame({"": names, "true": spell(truth.cells), f"rebuilt ({best})": spell(recovered[best].cells[order])})
+pl.DataFrame(
+    {
+        "": names,
+        "true": spell(truth.cells),
+        f"rebuilt ({best})": spell(recovered[best].cells[order]),
+    }
+)
 
 # %% tags=["check"]
-assert results["baseline"].accuracy < results["enhanced"].accuracy < results["habits"].accuracy == 1
+assert (
+    results["baseline"].accuracy
+    < results["enhanced"].accuracy
+    < results["habits"].accuracy
+    == 1
+)
 assert beside.chance["accuracy"].mean < 0.5
 for people in recovered.values():
     assert np.array_equal(people.counts().values, counts.values)
 
 # %% [markdown]
 # The paper's attacks decide step by step and never look back, so an exchange in the morning stays. [Habits](../concepts/habits.md)
-# asks which split of these counts makes six people who repeat themselves, finds the only one, and gets **everyone right, at every
-# moment, from counts alone**. Of the names, only one thing is missing: who is who. Whoever knows that Ada lives on the Hill and works at
-# the Office has the rest.
+# asks which split of these counts makes six people who repeat themselves, and gets **everyone right, at every moment, from counts
+# alone**. Only the names are missing. Whoever knows that Ada lives on the Hill and works at the Office has the rest of her week.
 #
 # Six people are a toy. The same on a city of 60 people and a week, over three row orders:
 
@@ -224,13 +253,19 @@ attacks = {
     "enhanced": rk.Enhanced,
     "habits": lambda seed: rk.Habits(seed=seed, effort="low"),
 }
-scores = {"chance": [rk.evaluate(rk.deal_at_random(release, seed=seed), city) for seed in range(3)]}
+scores = {
+    "chance": [rk.evaluate(rk.deal_at_random(release, seed=seed), city) for seed in range(3)]
+}
 for name, attack in attacks.items():
-    scores[name] = [rk.evaluate(attack(seed=seed).recover(release).trajectories, city) for seed in range(3)]
+    scores[name] = [
+        rk.evaluate(attack(seed=seed).recover(release).trajectories, city) for seed in range(3)
+    ]
 rk.figures.draw_accuracies(scores).figure
 
 # %% tags=["check"]
-mean = {name: np.mean([result.accuracy for result in several]) for name, several in scores.items()}
+mean = {
+    name: np.mean([result.accuracy for result in several]) for name, several in scores.items()
+}
 assert mean["chance"] < 0.15 < mean["baseline"] < mean["enhanced"] < mean["habits"]
 
 # %% [markdown]

@@ -39,7 +39,9 @@ HEADER = "Geolife trajectory\nWGS 84\nAltitude is in Feet\nReserved 3\n0,2,255,M
 def write_plt(person, start, cells, centre=(BEIJING.lat, BEIJING.lng)):
     """One recording: a point every five minutes, with the noise of a receiver."""
     lines = []
-    for at, (x, y) in enumerate(city.locations.xy_km[cells] + random.normal(0, 0.05, (len(cells), 2))):
+    for at, (x, y) in enumerate(
+        city.locations.xy_km[cells] + random.normal(0, 0.05, (len(cells), 2))
+    ):
         time = start + timedelta(minutes=5 * at)
         lat, lng = centre[0] + (y - 4) / 111.2, centre[1] + (x - 4) / 85.3
         days = (time - datetime(1899, 12, 30)) / timedelta(days=1)
@@ -51,15 +53,26 @@ def write_plt(person, start, cells, centre=(BEIJING.lat, BEIJING.lng)):
 
 for person in range(8):  # eight people in eight different months of different years
     for day in range(12):
-        begin, end = np.sort(random.integers(60, 280, 2))  # a recording somewhere within the day
-        pause = timedelta(days=20) if person == 3 and day > 5 else timedelta()  # one of them goes away in between
-        first = datetime(2007 + person % 4, 4 + person, 1) - timedelta(hours=8)  # local midnight, in UTC
+        begin, end = np.sort(
+            random.integers(60, 280, 2)
+        )  # a recording somewhere within the day
+        pause = (
+            timedelta(days=20) if person == 3 and day > 5 else timedelta()
+        )  # one of them goes away in between
+        first = datetime(2007 + person % 4, 4 + person, 1) - timedelta(
+            hours=8
+        )  # local midnight, in UTC
         begins = first + timedelta(days=day, minutes=5 * int(begin)) + pause
-        write_plt(f"{person:03}", begins, city.cells[person, day * 288 + begin : day * 288 + end + 2])
+        write_plt(
+            f"{person:03}", begins, city.cells[person, day * 288 + begin : day * 288 + end + 2]
+        )
 write_plt("008", datetime(2008, 5, 1), city.cells[8, :200])  # once, and never again
 for day in range(12):
     write_plt(
-        "009", datetime(2009, 7, 1 + day), city.cells[9, day * 288 : day * 288 + 150], centre=(31.2, 121.5)
+        "009",
+        datetime(2009, 7, 1 + day),
+        city.cells[9, day * 288 : day * 288 + 150],
+        centre=(31.2, 121.5),
     )  # Shanghai
 
 example = sorted(Path("Data/000").rglob("*.plt"))[0]
@@ -73,7 +86,9 @@ print("\n".join(example.read_text().splitlines()[:9]))
 # of person, trajectory, time and position. A broken line is an error that names file and line, unless you say `skip_bad=True`.
 
 # %%
-points = read_geolife("Data")  # with the real data: read_geolife("Geolife Trajectories 1.3.zip")
+points = read_geolife(
+    "Data"
+)  # with the real data: read_geolife("Geolife Trajectories 1.3.zip")
 points.frame.head(3).collect().to_native()
 
 # %% [markdown]
@@ -86,13 +101,20 @@ points.frame.head(3).collect().to_native()
 DAY = 24 * 12  # steps of five minutes
 frame = points.frame.with_columns(time=nw.col("time") + 8 * 3600)  # the clock of Beijing
 funnel = {"as it comes": frame}
-frame = funnel["inside Beijing"] = select.inside_circle(frame, (BEIJING.lat, BEIJING.lng), BEIJING.radius_degrees)
+frame = funnel["inside Beijing"] = select.inside_circle(
+    frame, (BEIJING.lat, BEIJING.lng), BEIJING.radius_degrees
+)
 frame = funnel["at least two trajectories"] = select.several_trajectories(frame, at_least=2)
 frame = funnel["the two most active months"] = select.active_months(frame, number=2)
 frame = frame.with_columns(step=nw.col("time") // 300)
 frame = select.move_closer(frame, day=DAY, gap=DAY, published=False)
-frame = select.merge_pieces(frame, gap=DAY * 3 // 2, distance_km=7.0, centre_lat=BEIJING.lat, published=False)
-frame = funnel["the longest piece, 7 days or more"] = select.longest_pieces(frame, at_least=7 * DAY)
+frame = select.merge_pieces(
+    frame, gap=DAY * 3 // 2, distance_km=7.0, centre_lat=BEIJING.lat, published=False
+)
+frame = funnel["the longest piece, 7 days or more"] = select.longest_pieces(
+    frame, at_least=7 * DAY
+)
+pl.Config.set_fmt_str_lengths(60)
 rows = []
 for rule, kept in funnel.items():
     counted = kept.select(nw.col("person").n_unique(), points=nw.len()).collect().row(0)
@@ -115,7 +137,9 @@ assert 5 <= rows[-1]["people"] <= 8
 # step; steps without a record are filled; and a box at two percentiles is divided into cells.
 
 # %% alt="The grid of cells over the recorded positions, on a map in degrees"
-prepared = prepare_geolife(points, step="5min", fill="last", places=Grid(cell_km=1.0), align="day")
+prepared = prepare_geolife(
+    points, step="5min", fill="last", places=Grid(cell_km=1.0), align="day"
+)
 print(prepared.truth)
 rk.figures.draw_grid(prepared.truth.locations, positions=prepared.positions).figure
 
@@ -156,7 +180,8 @@ data = rk.read_dataset("beijing")
 print(sorted(path.name for path in Path("beijing").iterdir()))
 recovery = rk.Enhanced().recover(data.counts)
 print(
-    f"{rk.evaluate(recovery.trajectories, data.truth).accuracy:.0%} of all points rebuilt from the counts,", end=" "
+    f"{rk.evaluate(recovery.trajectories, data.truth).accuracy:.0%} of all points rebuilt from the counts,",
+    end=" ",
 )
 print(f"{rk.yardsticks(data.truth).chance['accuracy'].mean:.0%} by chance")
 

@@ -60,7 +60,9 @@ for taxi in range(30):
             continue  # the middle of the fortnight is busier
         for hour in np.sort(random.uniform(0, 9, fares)):
             goal = random.normal(0, 2.5, 2)
-            trips.append(trip(taxi, MIDNIGHT + day * 86400 + int((shift + hour) * 3600), here, goal))
+            trips.append(
+                trip(taxi, MIDNIGHT + day * 86400 + int((shift + hour) * 3600), here, goal)
+            )
             here = goal
 pl.DataFrame(trips).sort("TIMESTAMP").write_csv("train.csv")
 pl.Config.set_fmt_str_lengths(60)
@@ -85,7 +87,12 @@ points.frame.head(3).collect().to_native()
 # %%
 prepared = prepare_porto(points, days=7, step="10min", places=Grid(cell_km=2.0))
 print(prepared.truth)
-print("from", prepared.truth.calendar.start, "to", prepared.truth.calendar.time(prepared.truth.steps - 1))
+print(
+    "from",
+    prepared.truth.calendar.start,
+    "to",
+    prepared.truth.calendar.time(prepared.truth.steps - 1),
+)
 
 # %% tags=["check"]
 assert 5 < prepared.truth.people < 30
@@ -97,7 +104,9 @@ begins = pl.read_csv("train.csv").select(day=(pl.col("TIMESTAMP") - MIDNIGHT) //
 first = prepared.truth.calendar.start.day - 1
 figure, axes = plt.subplots(figsize=(7, 2.6), layout="constrained")
 axes.bar(range(15), np.bincount(begins, minlength=15), color="#999999")
-axes.axvspan(first - 0.5, first + 6.5, color="#0072B2", alpha=0.2, lw=0, label="the densest week")
+axes.axvspan(
+    first - 0.5, first + 6.5, color="#0072B2", alpha=0.2, lw=0, label="the densest week"
+)
 axes.set(xlabel="day", ylabel="trips that begin")
 axes.legend(frameon=False)
 axes.spines[["top", "right"]].set_visible(False)

@@ -67,7 +67,9 @@ print(audit.verdict.rule)
 given = audit.given
 for name in ("chance", "naive", "enhanced", "habits"):
     risk = given.attacks[name]
-    print(f"{name:9} {risk.accuracy.value:4.0%} of all points  ({risk.accuracy.low:.0%} to {risk.accuracy.high:.0%})")
+    print(
+        f"{name:9} {risk.accuracy.value:4.0%} of all points  ({risk.accuracy.low:.0%} to {risk.accuracy.high:.0%})"
+    )
 
 # %% [markdown]
 # A number without its neighbours means nothing. Chance deals people out at random; the naive attack lets everyone stay. Their distance
@@ -82,25 +84,40 @@ import matplotlib.pyplot as plt
 
 found = [person.accuracy for person in audit.people]
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-axes.bar(range(1, len(found) + 1), found, color=rk.figures.COLOURS["habits"], label="found by the strongest attack")
+axes.bar(
+    range(1, len(found) + 1),
+    found,
+    color=rk.figures.COLOURS["habits"],
+    label="found by the strongest attack",
+)
 axes.plot(
-    range(1, len(found) + 1), [person.chance for person in audit.people], color="#555555", label="found by chance"
+    range(1, len(found) + 1),
+    [person.chance for person in audit.people],
+    color="#555555",
+    label="found by chance",
 )
 axes.set(xlabel="people, the most exposed first", ylabel="share of their time", ylim=(0, 1))
-axes.legend(frameon=False, loc="lower left")
+axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 plt.close(figure)
 figure
 
 # %%
 strongest = given.strongest
-print(f"{sum(share > 0.9 for share in found)} of {len(found)} people are found more than 90% of the time.")
-print(f"Home is found for {strongest.home.value:.0%}, work for {strongest.work.value:.0%} of the people.")
-print(f"Who knows 3 moments of someone finds the right path in {strongest.reidentified[2].value:.0%} of the cases.")
+print(
+    f"{sum(share > 0.9 for share in found)} of {len(found)} people are found more than 90% of the time."
+)
+print(
+    f"Home is found for {strongest.home.value:.0%}, work for {strongest.work.value:.0%} of the people."
+)
+print(
+    f"Who knows 3 moments of someone finds the right path in {strongest.reidentified[2].value:.0%} of the cases."
+)
 
 # %% [markdown]
 # ## 4. What would help, and at what price?
 
 # %%
+pl.Config.set_fmt_str_lengths(60)
 rows = []
 for release in audit.releases:
     best = release.strongest
@@ -129,7 +146,9 @@ assert given.strongest.attack == "habits"
 assert given.attacks["chance"].accuracy.value < given.attacks["enhanced"].accuracy.value
 by_label = {release.label: release for release in audit.releases}
 assert len(by_label) == 6
-less = [r for r in audit.releases[1:] if r.strongest.share.value < 0.5 * given.strongest.share.value]
+less = [
+    r for r in audit.releases[1:] if r.strongest.share.value < 0.5 * given.strongest.share.value
+]
 assert all(r.utility["count_error"] > 0.3 for r in less)
 
 # %% [markdown]

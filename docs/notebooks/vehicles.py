@@ -49,17 +49,25 @@ def taxis(seed, *, minutes=1, cell_km=0.5, hours=4, fleet=15):
         while len(way) < steps + 60:
             way += drive(way[-1], random.uniform(0, CITY_KM, 2))
             if random.random() < 0.5:
-                way += drive(way[-1], min(ranks, key=lambda rank, here=way[-1]: np.hypot(*(rank - here))))
+                way += drive(
+                    way[-1], min(ranks, key=lambda rank, here=way[-1]: np.hypot(*(rank - here)))
+                )
                 way += [way[-1]] * int(random.exponential(5) / minutes)
-        column, row = (np.array(way[60 : 60 + steps]) // cell_km).astype(int).clip(0, side - 1).T
+        column, row = (
+            (np.array(way[60 : 60 + steps]) // cell_km).astype(int).clip(0, side - 1).T
+        )
         cells.append(row * side + column)
-    return rk.Trajectories(cells, rk.Locations(centres), rk.Calendar("2024-03-04", f"{minutes}min", steps))
+    return rk.Trajectories(
+        cells, rk.Locations(centres), rk.Calendar("2024-03-04", f"{minutes}min", steps)
+    )
 
 
 fleet = taxis(0)
 moving = (np.diff(fleet.cells, axis=1) != 0).mean()
 print(fleet)
-print(f"{moving:.0%} of the steps lead to another cell; in a synthetic city of people, ", end="")
+print(
+    f"{moving:.0%} of the steps lead to another cell; in a synthetic city of people, ", end=""
+)
 people = rk.SyntheticCity(people=60, days=7, step="10min").trajectories()
 print(f"{(np.diff(people.cells, axis=1) != 0).mean():.0%} do.")
 
@@ -67,7 +75,13 @@ print(f"{(np.diff(people.cells, axis=1) != 0).mean():.0%} do.")
 figure, axes = plt.subplots(figsize=(5, 5))
 for taxi in range(4):
     axes.plot(*fleet.xy_km()[taxi, :30].T, marker="o", ms=3, lw=1)
-axes.set(xlabel="km to the east", ylabel="km to the north", aspect="equal", xlim=(0, 10), ylim=(0, 10))
+axes.set(
+    xlabel="km to the east",
+    ylabel="km to the north",
+    aspect="equal",
+    xlim=(0, 10),
+    ylim=(0, 10),
+)
 axes.set_title("half an hour of four taxis")
 plt.close(figure)
 figure
@@ -89,7 +103,9 @@ class Vehicle:
         self.reach_km = reach_km
 
     def __call__(self, previous, current, situation):
-        off_course = rk.Velocity()(previous, current, situation)  # km from the point that the last movement leads to
+        off_course = rk.Velocity()(
+            previous, current, situation
+        )  # km from the point that the last movement leads to
         distance = rk.Stay()(previous, current, situation)  # km from here
         # Not infinite: where rounding to cells makes a step look too far, the counts must still be met.
         return off_course**2 + 10_000.0 * (distance > self.reach_km)
@@ -114,10 +130,17 @@ def compare(costs, fleets, **settings):
     for seed in range(100, 100 + fleets):
         truth = taxis(seed, **settings)
         counts = truth.counts()
-        scores["chance"].append(rk.evaluate(rk.deal_at_random(counts, seed=seed), truth).accuracy)
+        scores["chance"].append(
+            rk.evaluate(rk.deal_at_random(counts, seed=seed), truth).accuracy
+        )
         for name, cost in costs.items():
-            attacks = [rk.DayByDay(first=cost, night=cost, day=cost, seed=order) for order in range(2)]
-            found = [rk.evaluate(attack.recover(counts).trajectories, truth).accuracy for attack in attacks]
+            attacks = [
+                rk.DayByDay(first=cost, night=cost, day=cost, seed=order) for order in range(2)
+            ]
+            found = [
+                rk.evaluate(attack.recover(counts).trajectories, truth).accuracy
+                for attack in attacks
+            ]
             scores[name].append(float(np.mean(found)))
     return scores
 
@@ -137,7 +160,12 @@ def table(scores):
     return pl.DataFrame(rows)
 
 
-rules = {"stay": rk.Stay(), "velocity": rk.Velocity(), "popular": rk.Popular(), "vehicle": vehicle}
+rules = {
+    "stay": rk.Stay(),
+    "velocity": rk.Velocity(),
+    "popular": rk.Popular(),
+    "vehicle": vehicle,
+}
 every_minute = compare(rules, fleets=12)
 table(every_minute)
 
