@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, cast
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import Collection, PatchCollection
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -459,7 +460,7 @@ def draw_lookback(accuracies: Mapping[int, Numbers], *, attack: str = "enhanced"
     colour = COLOURS.get(attack, COLOURS["enhanced"])
     _draw_line(axes, np.array(days), [_values(accuracies[k], "accuracy") for k in days], colour, attack, "o")
     axes.set(xlabel="days that a link looks back (k)", ylabel="points in the right place", xticks=days)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    _in_percent(axes.yaxis)
     return axes
 
 
@@ -476,6 +477,13 @@ def _draw_line(
     if low != high:
         axes.fill_between(x, low, high, color=colour, alpha=0.18, lw=0)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _in_percent(axis: Axis) -> None:
+    """Round percentages, with a decimal where they are close together."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(PercentFormatter(1.0, decimals=0 if high - low > 0.04 else 1))
 
 
 def draw_enhancements(results: Mapping[str, Numbers], *, axes: Axes | None = None) -> Axes:
@@ -500,7 +508,7 @@ def draw_enhancements(results: Mapping[str, Numbers], *, axes: Axes | None = Non
     axes.set_yticks(range(len(results)), list(results))
     axes.set_ylim(len(results) - 0.5, -0.5)
     axes.set_xlabel("points in the right place")
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    _in_percent(axes.xaxis)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 
