@@ -26,6 +26,10 @@ __all__ = ["read_counts", "read_locations", "write_counts", "write_locations"]
 
 _GRID_ID = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)", re.ASCII)
 _POINT = re.compile(r"\(\s*([-+.\deE]+)\s*,\s*([-+.\deE]+)\s*\)", re.ASCII)
+_PER_SECOND = {None: None, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""What a column of times counts; dates count days."""
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+"""The years 1 to 9999."""
 _WHOLE = "a whole number of at least 0"
 _FORMULA = r"^'*[=+\-@\t\r＝＋－＠]"
 _SIGNED_NUMBER = r"^'*[+-][0-9]+(\.[0-9]+)?$"
@@ -195,10 +199,15 @@ def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
         raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not times.")
     if parsed.null_count():
         raise bad_cell(path, column, int(parsed.is_null().arg_max() or 0), expected)
-    micros = parsed.cast(pl.Datetime("us")).to_physical().to_numpy()
-    seconds = micros // 1_000_000
-    whole = seconds * 1_000_000 == micros
-    if not whole.all():
+    # By hand: Polars panics where a time is outside of the years that it can show.
+    per_second = _PER_SECOND[getattr(parsed.dtype, "time_unit", None)]
+    units = parsed.to_physical().to_numpy().astype(np.int64)
+    seconds = units * 86_400 if per_second is None else units // per_second
+    known = (seconds >= _FIRST_SECOND) & (seconds <= _LAST_SECOND)
+    if not known.all():
+        shown = column if column.dtype == pl.String else column.to_physical()
+        raise bad_cell(path, shown, int(np.argmin(known)), expected)
+    if per_second is not None and not (whole := seconds * per_second == units).all():
         raise bad_cell(path, column, int(np.argmin(whole)), expected)
     return seconds.astype("datetime64[s]")
 
