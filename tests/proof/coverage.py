@@ -21,7 +21,7 @@ ROOMS = ("model", "attacks", "evaluation", "io")
 def measure(folder: Path, missing: bool) -> dict[str, dict[str, int]]:
     """Run the tests of the rooms, and add up what they reach: for each room, the counts of coverage's summaries."""
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "COVERAGE_FILE": str(folder / "data")}
-    tests = [f"tests/{room}" for room in ROOMS]
+    tests = [*(f"tests/{room}" for room in ROOMS), "tests/hostile", "tests/cli/test_clean.py"]
     run = [
         sys.executable,
         "-m",

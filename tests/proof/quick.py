@@ -23,6 +23,7 @@ TOO_SLOW = (
     "test_steps.py::test_transport_of_larger_problems",
     "test_steps.py::test_works_without_the_compiler",
     "test_parts.py::test_resume_in_a_new_process",
+    "test_bounds.py::test_bombs_are_refused_in_little_time_and_memory",
 )
 """Tests of large problems, and of other processes; smaller ones of the same kernels are kept."""
 
