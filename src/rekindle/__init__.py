@@ -25,6 +25,7 @@ from rekindle.attacks import (
     Situation,
     Stay,
     Velocity,
+    agree,
     resume,
 )
 from rekindle.audit import Audit, audit
@@ -103,6 +104,7 @@ __all__ = [
     "Trajectories",
     "Velocity",
     "__version__",
+    "agree",
     "audit",
     "deal_at_random",
     "evaluate",

@@ -9,7 +9,7 @@ from rekindle.attacks.baseline import Baseline
 from rekindle.attacks.costs import MoveCost, Popular, Situation, Stay, TargetCost, Velocity
 from rekindle.attacks.day_by_day import DayByDay
 from rekindle.attacks.enhanced import Enhanced
-from rekindle.attacks.habits import Habits
+from rekindle.attacks.habits import Habits, agree
 from rekindle.attacks.linking import InformationGain, LinkingCost
 from rekindle.attacks.state import read_run
 from rekindle.errors import InvalidFile, InvalidSetting
@@ -32,6 +32,7 @@ __all__ = [
     "Stay",
     "TargetCost",
     "Velocity",
+    "agree",
     "resume",
 ]
 
