@@ -152,11 +152,11 @@ def test_chains_of_children() -> None:
             child = tree[step_kernel.AFTER, child]
         return found
 
-    for node in range(4):
+    for node in (2, 1, 3, 0):
         step_kernel.link(node, tree)
-    assert children() == [3, 2, 1, 0]
-    assert tree[step_kernel.BEFORE, :4].tolist() == [1, 2, 3, -1]
-    for node, left in ((2, [3, 1, 0]), (3, [1, 0]), (0, [1]), (1, [])):
+    assert children() == [0, 3, 1, 2]
+    assert tree[step_kernel.BEFORE, :4].tolist() == [-1, 3, 1, 0]
+    for node, left in ((3, [0, 1, 2]), (0, [1, 2]), (2, [1]), (1, [])):
         step_kernel.unlink(node, tree)
         assert children() == left
         assert not tree[step_kernel.LINKED, node]

@@ -24,8 +24,10 @@ from rekindle.evaluation import (
     top_places,
     uniqueness,
     utility,
+    yardsticks,
 )
 from rekindle.evaluation import exposure as exposures
+from rekindle.evaluation.confidence import assess_confidence
 from rekindle.evaluation.exposure import agreement, day_steps, expose, night_steps, usual_place
 from rekindle.evaluation.mapping_kernel import Errors, _block_sums, _Bounded, _group
 from rekindle.evaluation.utility import read_at
@@ -183,6 +185,11 @@ def test_points_are_looked_up_for_at_most_so_many(monkeypatch):
 def test_many_points_go_to_the_kernels_and_give_the_same(monkeypatch):
     one, two = (random_truth(np.random.default_rng(seed), people=9, places=6, steps=12) for seed in (1, 2))
     plain = {method: map_people(one, two, method=method) for method in ("optimal", "greedy")}
+    asked, usual = [], mapping._plain_errors
+    monkeypatch.setattr(mapping, "_plain_errors", lambda *given: asked.append(given) or usual(*given))
+    monkeypatch.setattr(mapping, "PLAIN_UP_TO", 9 * 9 * 12)
+    map_people(one, two)
+    assert len(asked) == 1
     monkeypatch.setattr(mapping, "PLAIN_UP_TO", 9 * 9 * 12 - 1)
     monkeypatch.setattr(mapping, "ROWS_AT_ONCE", 2)
     for method, expected in plain.items():
@@ -190,6 +197,27 @@ def test_many_points_go_to_the_kernels_and_give_the_same(monkeypatch):
         assert found.matched.tolist() == expected.matched.tolist()
         assert found.total_error_km == pytest.approx(expected.total_error_km)
         assert found.gap == 0
+    assert len(asked) == 1
+
+
+def test_settings_are_by_keyword_and_results_stay_as_they_are():
+    truth = line([0, 1], [1, 1])
+    for attack in (deal_at_random, stay_if_possible):
+        with pytest.raises(TypeError, match="positional"):
+            attack(truth.counts(), 1)
+    results = [evaluate(truth, truth), yardsticks(truth, seeds=1), utility(truth.counts(), truth.counts())]
+    for result in [*results, map_people(truth, truth), expose(truth, truth), Spread.of([1.0])]:
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(result, dataclasses.fields(result)[0].name, 3)
+    assert evaluate(truth, truth) != results[0]  # arrays are not compared by ==
+
+
+def test_one_bin_of_confidence():
+    truth = line([0, 1], [3, 3])
+    found = assess_confidence(truth, np.full((2, 2), 0.75), truth, bins=1, level=0.75)
+    assert (found.share.tolist(), found.accuracy.tolist(), found.confidence.tolist()) == ([1.0], [1.0], [0.75])
+    assert found.calibration_error == pytest.approx(0.25)
+    assert (found.claims.points, found.claims.points_right, found.claims.people) == (1.0, 1.0, 1.0)
 
 
 def test_progress_of_the_greedy_mapping(monkeypatch):
