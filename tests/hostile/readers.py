@@ -305,6 +305,7 @@ def _npy(draw: Draw, array: np.ndarray) -> bytes:
 
 
 def _npz(valid: Callable[[], tuple[bytes, ...]], texts: tuple[str, ...]) -> Callable[[Draw], bytes]:
+    @np.errstate(all="ignore")
     def build(draw: Draw) -> bytes:
         with np.load(io.BytesIO(draw.pick(valid()))) as stored:
             arrays = {name: stored[name] for name in stored.files}
@@ -328,10 +329,7 @@ def _npz(valid: Callable[[], tuple[bytes, ...]], texts: tuple[str, ...]) -> Call
                     array = np.array(draw.pick(texts))
                 elif how == 5 and array.size and array.dtype.kind in "fi":
                     array = array.copy()
-                    with np.errstate(all="ignore"):
-                        array.reshape(-1)[draw.number(array.size)] = np.float64(draw.pick(NUMBERS)).astype(
-                            array.dtype
-                        )
+                    array.reshape(-1)[draw.number(array.size)] = np.float64(draw.pick(NUMBERS)).astype(array.dtype)
                 archive.writestr(name + draw.pick((".npy",) * 9 + ("",)), _npy(draw, np.asarray(array)))
         return file.getvalue()
 
