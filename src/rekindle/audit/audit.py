@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -287,11 +287,18 @@ class Audit:
             "agreements": [asdict(one) for one in self.agreements],
         }
 
-    def write_json(self, path: str | Path) -> None:
-        """Write the numbers to a file, whole or not at all."""
-        write_json(Path(path), self.to_json(), private=True)
+    def unnamed(self) -> Audit:
+        """The same with people called 1, 2, ... by how exposed they are, not as in the truth."""
+        people = tuple(replace(person, person=str(rank)) for rank, person in enumerate(self.people, 1))
+        return replace(self, people=people)
 
-    def to_html(self, path: str | Path, *, include_truth: bool = False, overwrite: bool = True) -> None:
+    def write_json(self, path: str | Path, *, names: bool = False) -> None:
+        """Write the numbers to a file, whole or not at all; people have their names only if that is asked for."""
+        write_json(Path(path), (self if names else self.unnamed()).to_json(), private=True)
+
+    def to_html(
+        self, path: str | Path, *, include_truth: bool = False, names: bool = False, overwrite: bool = True
+    ) -> None:
         """Write the report: one file that needs nothing else.
 
         Parameters
@@ -301,12 +308,15 @@ class Audit:
         include_truth
             Whether the report may carry the true paths, and say which rebuilt path is whose. Whoever has the file then
             has the truth.
+        names
+            Whether people are called as in the truth; with the true paths they are.
         overwrite
             Whether a file that is there may be replaced.
         """
         from rekindle.report.page import write_page
 
-        write_page(path, self, include_truth=include_truth, overwrite=overwrite)
+        shown = self if include_truth or names else self.unnamed()
+        write_page(path, shown, include_truth=include_truth, overwrite=overwrite)
 
 
 def audit(

@@ -60,6 +60,9 @@ def audit(
     include_truth: Annotated[
         bool, typer.Option("--include-truth", help="Put the true paths into the report. They are sensitive.")
     ] = False,
+    names: Annotated[
+        bool, typer.Option("--names", help="Call people as in the truth, not 1, 2, ... by how exposed they are.")
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume/--no-resume", help="Use the cells that an earlier run left in OUT, or do all anew."),
@@ -131,8 +134,8 @@ def audit(
                     cache=out / CELLS,
                     progress=progress,
                 )
-            found.write_json(out / NUMBERS)
-            found.to_html(out / REPORT, include_truth=include_truth)
+            found.write_json(out / NUMBERS, names=names or include_truth)
+            found.to_html(out / REPORT, include_truth=include_truth, names=names)
         except KeyboardInterrupt:
             console.print(
                 f"Stopped. The finished cells are in {escape(str(out / CELLS))}; the same command goes on from there.",

@@ -47,14 +47,18 @@ def read_trajectories(
     if (entries < (calendar.steps or 0)).any():
         person = int(np.argmax(entries < (calendar.steps or 0)))
         missing = np.setdiff1d(np.arange(calendar.steps or 0), steps[people == person])[0]
-        raise InvalidFile(path, f"person {people_ids[person]!r} has no location at {calendar.time(int(missing))}.")
+        # Errors end up in logs, so they do not name people.
+        row = 1 + int(np.argmax(people == person))
+        raise InvalidFile(path, f"the person of row {row} has no location at {calendar.time(int(missing))}.")
     index = people * (calendar.steps or 0) + steps
     cells = np.full(len(people_ids) * (calendar.steps or 0), -1, dtype=np.int32)
     cells[index] = places
     if len(index) != len(cells) or cells.min() < 0:
         person, step = divmod(int(np.bincount(index, minlength=len(cells)).argmax()), calendar.steps or 1)
         raise InvalidFile(
-            path, f"person {people_ids[person]!r} is listed twice at {calendar.time(step)}; expected once."
+            path,
+            f"the person of row {1 + int(np.argmax(people == person))} is listed twice at {calendar.time(step)}; "
+            "expected once.",
         )
     return Trajectories(cells.reshape(len(people_ids), -1), locations, calendar, people_ids)
 
