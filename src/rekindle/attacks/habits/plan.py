@@ -14,7 +14,7 @@ from rekindle.attacks.habits.doubt import track_in_doubt
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
-from rekindle.attacks.habits.search import Chain, Model
+from rekindle.attacks.habits.search import REDEAL, Chain, Model
 from rekindle.attacks.habits.track import track
 from rekindle.errors import InvalidData
 
@@ -129,7 +129,7 @@ class Plan:
         groups = much.groups if much.groups > 1 and small else 0
         members = much.members if small else min(much.groups * much.members, FEW_ANSWERS)
         chains = max(1, groups) * members + groups
-        each = 20 + problem.ticks / 8 + 2 * moves / people
+        each = (1 + REDEAL) * (20 + problem.ticks / 8 + 2 * moves / people)
         sweeps = much.polish_work / max(1.0, sweep_work(problem))
         final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
         group_rounds = int(np.clip((sweeps / 2 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))

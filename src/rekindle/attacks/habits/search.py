@@ -25,6 +25,8 @@ MOVE_WEIGHT = 2.0
 DWELL_WEIGHT = 2.0
 PLACE_PRIOR = 0.05
 BIN_PRIOR = 0.02
+REDEAL = 0.25
+"""Share of the proposals that deal two ways anew from a part of the time."""
 SLOTS = 1 << 14
 """Size of the table of one person's moves; must be a power of two, larger than twice any number of different moves."""
 
@@ -142,10 +144,13 @@ class Chain:
         """Log probability of everybody's habits, up to a constant."""
         return float(self.scores.sum())
 
-    def run(self, proposals: int, hot: float = 1.0, cold: float = 1.0, noise: float = 0.3) -> int:
+    def run(
+        self, proposals: int, redeal: float = REDEAL, hot: float = 1.0, cold: float = 1.0, noise: float = 0.3
+    ) -> int:
         """Make proposals while the temperature falls from hot to cold; give how many were taken."""
+        fixed, tables = self._fixed, self._tables
         return int(
-            _anneal(self.tracks, self.scores, *self._fixed, self._tables, proposals, hot, cold, noise, self.random)
+            _anneal(self.tracks, self.scores, *fixed, tables, proposals, redeal, hot, cold, noise, self.random)
         )
 
 
@@ -209,13 +214,17 @@ def _forget(row, samples, places, tables, side):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _remember(row, starts, samples, bins, places, tables, side):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Count one person's moves, stays and places."""
+def _remember(row, window, starts, samples, bins, places, tables, side):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Count one person's moves, stays and places within a window of ticks; the stay that it begins with is whole."""
     keys, often, left, stays, at, at_bin = tables
     since = 0
-    for tick in range(len(row)):
+    for tick in range(window[1]):
         a = row[tick]
-        if tick > 0 and row[tick - 1] != a:
+        if tick <= window[0] and tick > 0 and row[tick - 1] != a:
+            since = starts[tick]
+        if tick < window[0]:
+            continue
+        if tick > window[0] and row[tick - 1] != a:
             b = row[tick - 1]
             slot = _slot(keys[side], b * places + a)
             keys[side, slot] = b * places + a
@@ -274,6 +283,101 @@ def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):
 
 
 @njit(cache=True, nogil=True)
+def _split(  # type: ignore[no-untyped-def]
+    rows, window, starts, samples, bins, moves, dwells, log_place, log_bin, tables, noise, random, work, new
+):  # pragma: no cover
+    """Find the best split of two ways, given the habits that each has within a window of ticks: fills new, tells a change."""
+    begin, crossed = work
+    ticks = rows.shape[1]
+    places = len(moves)
+    at, at_bin = tables[4], tables[5]
+    best = np.zeros(2)
+    best_next = np.empty(2)
+    came = np.zeros((2, 2), np.int64)  # state, side: when the person came to where he is
+    came_next = np.empty((2, 2), np.int64)
+    cell = np.empty(2, np.int64)  # places of the two rows now, and next
+    goal = np.empty(2, np.int64)
+    own_since = np.zeros(2, np.int64)
+    own_kind = np.empty(2, np.int64)
+    # Pieces of the two ways: from one moment at which either moves to the next.
+    pieces = 1
+    begin[0] = 0
+    for tick in range(1, ticks):
+        if rows[0, tick] != rows[0, tick - 1] or rows[1, tick] != rows[1, tick - 1]:
+            begin[pieces] = tick
+            pieces += 1
+    begin[pieces] = ticks
+    for side in range(2):
+        _remember(rows[side], window, starts, samples, bins, places, tables, side)
+    goal[0], goal[1] = rows[0, 0], rows[1, 0]
+    for piece in range(pieces):
+        own = window[0] <= begin[piece] and begin[piece + 1] <= window[1]
+        first, last = samples[begin[piece]], samples[begin[piece + 1]]
+        if piece > 0:
+            now = starts[begin[piece]]
+            cell[0], cell[1] = goal[0], goal[1]
+            goal[0], goal[1] = rows[0, begin[piece]], rows[1, begin[piece]]
+            meeting = goal[0] == goal[1]
+            counted = window[0] < begin[piece] < window[1]
+            for side in range(2):
+                own_kind[side] = -1
+                if cell[side] != goal[side]:
+                    own_kind[side] = _dwell_class(now - own_since[side])
+                    own_since[side] = now
+            for state in range(2):
+                best_next[state] = -np.inf
+                for before in range(2):
+                    # Who came by which way to a meeting is part of the state, so that stays are known.
+                    if meeting and before != state:
+                        continue
+                    gain = best[before]
+                    for side in range(2):
+                        a, b = cell[side ^ before], goal[side ^ state]
+                        if a != b:
+                            gain += _leaving(
+                                side,
+                                a,
+                                b,
+                                now - came[before, side],
+                                cell[side] if counted else -1,
+                                goal[side],
+                                own_kind[side],
+                                moves,
+                                dwells,
+                                tables,
+                            )
+                    if before != state:
+                        gain += noise * gumbel(random)
+                    if gain > best_next[state]:
+                        best_next[state] = gain
+                        crossed[piece, state] = before
+                        for side in range(2):
+                            stays_put = cell[side ^ before] == goal[side ^ state]
+                            came_next[state, side] = came[before, side] if stays_put else now
+            best[:] = best_next
+            came[:] = came_next
+        if goal[0] != goal[1] and last > first:
+            for side in range(2):
+                best[0] += _presence(side, goal[side], own, first, last, bins, log_place, log_bin, at, at_bin)
+                best[1] += _presence(side, goal[side ^ 1], False, first, last, bins, log_place, log_bin, at, at_bin)
+            best[1] += noise * (gumbel(random) - gumbel(random))
+    for side in range(2):
+        _forget(rows[side], samples, places, tables, side)
+    state = 0 if best[0] >= best[1] else 1
+    changes = False
+    for piece in range(pieces - 1, -1, -1):
+        for tick in range(begin[piece], begin[piece + 1]):
+            new[state, tick] = rows[0, tick]
+            new[state ^ 1, tick] = rows[1, tick]
+        if piece > 0:
+            earlier = crossed[piece, state]
+            if earlier != state:
+                changes = True
+            state = earlier
+    return changes
+
+
+@njit(cache=True, nogil=True)
 def _anneal(  # type: ignore[no-untyped-def]
     tracks,
     scores,
@@ -286,26 +390,17 @@ def _anneal(  # type: ignore[no-untyped-def]
     log_bin,
     tables,
     proposals,
+    redeal,
     hot,
     cold,
     noise,
     random,
 ):  # pragma: no cover
     people, ticks = tracks.shape
-    places = len(moves)
-    at, at_bin = tables[4], tables[5]
-    begin = np.empty(ticks + 1, np.int64)
-    crossed = np.empty((ticks, 2), np.int8)
+    work = (np.empty(ticks + 1, np.int64), np.empty((ticks, 2), np.int8))
     others = np.empty(people, np.int64)
+    rows = np.empty((2, ticks), np.int32)
     new = np.empty((2, ticks), np.int32)
-    best = np.empty(2)
-    best_next = np.empty(2)
-    came = np.empty((2, 2), np.int64)  # state, side: when the person came to where he is
-    came_next = np.empty((2, 2), np.int64)
-    cell = np.empty(2, np.int64)  # places of the two rows now, and next
-    goal = np.empty(2, np.int64)
-    own_since = np.empty(2, np.int64)
-    own_kind = np.empty(2, np.int64)
     taken = 0
     for proposal in range(proposals):
         temperature = hot * (cold / hot) ** (proposal / max(1, proposals - 1))
@@ -319,85 +414,34 @@ def _anneal(  # type: ignore[no-untyped-def]
         if found == 0:
             continue
         q = others[whole(random, found)]
-        # Pieces of the two ways: from one moment at which either moves to the next.
-        pieces = 1
-        begin[0] = 0
-        for tick in range(1, ticks):
-            if tracks[p, tick] != tracks[p, tick - 1] or tracks[q, tick] != tracks[q, tick - 1]:
-                begin[pieces] = tick
-                pieces += 1
-        begin[pieces] = ticks
-        _remember(tracks[p], starts, samples, bins, places, tables, 0)
-        _remember(tracks[q], starts, samples, bins, places, tables, 1)
-        goal[0], goal[1] = tracks[p, 0], tracks[q, 0]
-        best[:] = 0.0
-        came[:] = 0
-        own_since[:] = 0
-        for piece in range(pieces):
-            first, last = samples[begin[piece]], samples[begin[piece + 1]]
-            if piece > 0:
-                now = starts[begin[piece]]
-                cell[0], cell[1] = goal[0], goal[1]
-                goal[0], goal[1] = tracks[p, begin[piece]], tracks[q, begin[piece]]
-                meeting = goal[0] == goal[1]
-                for side in range(2):
-                    own_kind[side] = -1
-                    if cell[side] != goal[side]:
-                        own_kind[side] = _dwell_class(now - own_since[side])
-                        own_since[side] = now
-                for state in range(2):
-                    best_next[state] = -np.inf
-                    for before in range(2):
-                        # Who came by which way to a meeting is part of the state, so that stays are known.
-                        if meeting and before != state:
-                            continue
-                        gain = best[before]
-                        for side in range(2):
-                            a, b = cell[side ^ before], goal[side ^ state]
-                            if a != b:
-                                gain += _leaving(
-                                    side,
-                                    a,
-                                    b,
-                                    now - came[before, side],
-                                    cell[side],
-                                    goal[side],
-                                    own_kind[side],
-                                    moves,
-                                    dwells,
-                                    tables,
-                                )
-                        if before != state:
-                            gain += temperature * noise * gumbel(random)
-                        if gain > best_next[state]:
-                            best_next[state] = gain
-                            crossed[piece, state] = before
-                            for side in range(2):
-                                stays_put = cell[side ^ before] == goal[side ^ state]
-                                came_next[state, side] = came[before, side] if stays_put else now
-                best[:] = best_next
-                came[:] = came_next
-            if goal[0] != goal[1] and last > first:
-                for side in range(2):
-                    best[0] += _presence(side, goal[side], True, first, last, bins, log_place, log_bin, at, at_bin)
-                    best[1] += _presence(
-                        side, goal[side ^ 1], False, first, last, bins, log_place, log_bin, at, at_bin
-                    )
-                best[1] += temperature * noise * (gumbel(random) - gumbel(random))
-        _forget(tracks[p], samples, places, tables, 0)
-        _forget(tracks[q], samples, places, tables, 1)
-        state = 0 if best[0] >= best[1] else 1
-        changes = False
-        for piece in range(pieces - 1, -1, -1):
-            for tick in range(begin[piece], begin[piece + 1]):
-                new[state, tick] = tracks[p, tick]
-                new[state ^ 1, tick] = tracks[q, tick]
-            if piece > 0:
-                earlier = crossed[piece, state]
-                if earlier != state:
-                    changes = True
-                state = earlier
-        if not changes:
+        rows[0] = tracks[p]
+        rows[1] = tracks[q]
+        if uniform(random) < redeal:
+            # Deal all anew from what the two did in a part of the time; else one habit cannot move without the others.
+            length = max(1, int(ticks * math.exp(math.log(0.05) * uniform(random))) // 2)
+            first = whole(random, ticks - length + 1)
+            window = (first, first + length)
+            _split(
+                rows, window, starts, samples, bins, moves, dwells, log_place, log_bin, tables, 0.0, random, work, new
+            )
+            rows[:] = new
+        changes = _split(
+            rows,
+            (0, ticks),
+            starts,
+            samples,
+            bins,
+            moves,
+            dwells,
+            log_place,
+            log_bin,
+            tables,
+            temperature * noise,
+            random,
+            work,
+            new,
+        )
+        if not changes and np.array_equal(rows[0], tracks[p]):
             continue
         one = _score(new[0], starts, samples, bins, moves, dwells, log_place, log_bin, tables)
         two = _score(new[1], starts, samples, bins, moves, dwells, log_place, log_bin, tables)
