@@ -16,10 +16,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File
-from mkdocs.utils import get_relative_url
-
 NOTEBOOKS = Path(__file__).parent / "notebooks"
 API = Path(__file__).parent / "api"
 
@@ -35,6 +31,13 @@ ROOMS = {
     "errors": ["rekindle.errors"],
 }
 """The page of the reference on which each module's public names are, in the order of the data."""
+
+
+def failure(message: str) -> Exception:
+    """An error that MkDocs shows without a traceback. The names can be checked where MkDocs is not installed."""
+    from mkdocs.exceptions import PluginError
+
+    return PluginError(message)
 
 
 # Names
@@ -106,9 +109,11 @@ def _parameters(thing: Any) -> list[str]:
 
 def on_files(files: Any, config: Any) -> Any:
     """Run every notebook, and add it as a page, its pictures, and the file to download."""
+    from mkdocs.structure.files import File
+
     faults = undocumented()
     if faults:
-        raise PluginError("The reference is not complete:\n  " + "\n  ".join(faults))
+        raise failure("The reference is not complete:\n  " + "\n  ".join(faults))
     paths = sorted(NOTEBOOKS.glob("*.py"))
     with ThreadPoolExecutor(2) as threads:
         notebooks = list(threads.map(run_notebook, paths))
@@ -141,7 +146,7 @@ def run_notebook(path: Path) -> Any:
         try:
             client.execute()
         except CellExecutionError as error:
-            raise PluginError(f"{path.name} does not run: {error}") from None
+            raise failure(f"{path.name} does not run: {error}") from None
     del notebook.cells[0]
     return notebook
 
@@ -159,11 +164,11 @@ def to_markdown(notebook: Any, name: str) -> tuple[str, dict[str, str]]:
         for output in _joined(cell.outputs):
             if output.output_type == "stream":
                 if output.name == "stderr":
-                    raise PluginError(f"{name} writes to the error stream: {output.text}")
+                    raise failure(f"{name} writes to the error stream: {output.text}")
                 lines.append(f"``` {{.text .output}}\n{output.text.rstrip()}\n```")
             elif "image/svg+xml" in output.data:
                 if "alt" not in cell.metadata:
-                    raise PluginError(f'{name} has a picture without words; write # %% alt="..." over the cell.')
+                    raise failure(f'{name} has a picture without words; write # %% alt="..." over the cell.')
                 picture = f"{name}/{len(pictures)}.svg"
                 pictures[picture] = output.data["image/svg+xml"]
                 lines.append(f"![{cell.metadata.alt}]({picture})")
@@ -245,6 +250,7 @@ def _table_of_names() -> str:
 def on_page_content(html: str, page: Any, **_: Any) -> str:
     """Turn equations into MathML, which browsers show without a script, and names into links to the reference."""
     from latex2mathml.converter import convert
+    from mkdocs.utils import get_relative_url
 
     def equation(match: re.Match[str]) -> str:
         formula = match[2].strip().replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")
