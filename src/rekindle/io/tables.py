@@ -230,11 +230,13 @@ def positions(
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Find each row's name among `ids`; without these, among the names of the column in the order they come."""
     _refuse_no_names(column, path)
+    # Enum and Categorical columns hold codes, so that each row costs an index and not a look at its text.
+    coded = column.dtype in (pl.Enum, pl.Categorical)
+    column = column if coded else column.cast(pl.String)  # first: 0.0 and -0.0 are one number, but two names
     distinct = column.unique(maintain_order=True)
     found = tuple(distinct.cast(pl.String))
-    # Enum and Categorical columns hold codes, so that each row costs an index and not a look at its text.
-    if column.dtype not in (pl.Enum, pl.Categorical):
-        column, distinct = (part.cast(pl.String).cast(pl.Enum(found)) for part in (column, distinct))
+    if not coded:
+        column, distinct = (part.cast(pl.Enum(found)) for part in (column, distinct))
     lookup = {name: position for position, name in enumerate(ids or found)}
     codes = distinct.to_physical().to_numpy()
     by_code = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
