@@ -76,3 +76,11 @@ def test_a_release_with_a_wrong_year_is_refused_at_once(tmp_path):
     (tmp_path / "a.csv").write_text('datetime,"(0, 0)","(0, 1)"\n' + "".join(f"{time},1,2\n" for time in times))
     with pytest.raises(rk.InvalidFile, match="bomb"):
         rk.read_release(tmp_path / "a.csv")
+
+
+def test_a_zero_below_zero_as_a_name(tmp_path):
+    """Found by fuzzing: 0.0 and -0.0 are one number to Polars, but two names."""
+    when = pl.Series(["2024-03-01 00:00:00"] * 2).str.to_datetime()
+    path = parquet(tmp_path, datetime=when, location=[0.0, -0.0], count=[1, 1])
+    places = rk.Locations([[0, 0], [1, 1]], ["0.0", "-0.0"])
+    assert rk.read_counts(path, places, step="1h").values.tolist() == [[1, 1]]

@@ -172,7 +172,7 @@ def test_an_extension_type_of_arrow(tmp_path, sprung):
         pa.field("y_km", pa.float64()),
     ]
     pq.write_table(pa.table([["a"], [0.0], [1.0]], schema=pa.schema(fields)), tmp_path / "a.parquet")
-    with pytest.raises(rk.InvalidFile, match="not names"):
+    with pytest.raises(rk.InvalidFile):
         rk.read_locations(tmp_path / "a.parquet")
     assert not sprung.exists()
 
