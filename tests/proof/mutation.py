@@ -163,7 +163,8 @@ def sample(size: int, seed: int, only: str) -> list[Mutant]:
         number = min(len(mutants), max(4, round(size * len(mutants) / total)))
         drawn += [mutants[at] for at in sorted(rng.choice(len(mutants), number, replace=False))]
     print(f"{total} mutants in {len(everything)} modules, {len(drawn)} drawn with the seed {seed}", flush=True)
-    return drawn
+    # In any order, so that a run that is ended early says something of all modules.
+    return [drawn[at] for at in rng.permutation(len(drawn))]
 
 
 class Changed(SourceFileLoader):
