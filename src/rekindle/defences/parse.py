@@ -44,13 +44,13 @@ def make_defence(name: str, settings: Mapping[str, Any]) -> Defence:
     """
     if name not in DEFENCES:
         raise InvalidSetting(
-            f"There is no defence {name!r}; choose {', '.join(DEFENCES)}, or a preset: {', '.join(PRESETS)}."
+            f"There is no defence {name!r:.80}; choose {', '.join(DEFENCES)}, or a preset: {', '.join(PRESETS)}."
         )
     kind = DEFENCES[name]
     known = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
     for setting in settings:
         if setting not in known:
-            raise InvalidSetting(f"The defence {name!r} has no setting {setting!r}; it has {', '.join(known)}.")
+            raise InvalidSetting(f"The defence {name!r} has no setting {setting!r:.80}; it has {', '.join(known)}.")
     try:
         return kind(**settings)
     except TypeError as error:
@@ -70,7 +70,7 @@ def parse_defence(text: str) -> Defence:
         match = _ONE.fullmatch(part.strip())
         if match is None:
             raise InvalidSetting(
-                f"{part.strip()!r} is no defence; write for example 'suppress:below=10 + round:to=5'."
+                f"{part.strip()!r:.80} is no defence; write for example 'suppress:below=10 + round:to=5'."
             )
         name, rest = match[1], match[2]
         if rest is None and name == "none":
@@ -82,7 +82,7 @@ def parse_defence(text: str) -> Defence:
         for one in rest.split(",") if rest else ():
             key, equals, value = one.partition("=")
             if not equals:
-                raise InvalidSetting(f"{one.strip()!r} of the defence {name!r} is no setting; write name=value.")
+                raise InvalidSetting(f"{one.strip()!r:.80} of the defence {name!r} is no setting; write name=value.")
             settings[key.strip()] = _value(value.strip())
         found.append(make_defence(name, settings))
     return found[0] if len(found) == 1 else Chain(found)
