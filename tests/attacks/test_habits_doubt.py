@@ -1,0 +1,116 @@
+"""What Habits doubts: who left, and who moved unseen; and how it deals two ways anew."""
+
+import numpy as np
+import pytest
+
+import rekindle as rk
+from rekindle.attacks.habits import plan
+from rekindle.attacks.habits.chance import generator
+from rekindle.attacks.habits.doubt import exchange_unseen, hidden_rates, track_in_doubt
+from rekindle.attacks.habits.problem import Problem, count
+from rekindle.attacks.habits.search import Chain, Model
+from rekindle.attacks.habits.track import track
+
+
+def problem_of(truth):
+    counts = truth.counts()
+    return Problem.of(counts.values, counts.locations, counts.calendar)
+
+
+def walkers(people, places, steps, stay, seed=0):
+    """People who move to any place at any time: no habits."""
+    random = np.random.default_rng(seed)
+    cells = random.integers(places, size=(people, steps))
+    for step in range(1, steps):
+        still = random.random(people) < stay
+        cells[still, step] = cells[still, step - 1]
+    locations = rk.Locations([[float(place % 3), float(place // 3)] for place in range(places)])
+    return rk.Trajectories(cells, locations, rk.Calendar("2024-03-01", "30min", steps))
+
+
+def commuters(seed, people=4, days=10):
+    """They all leave at the same time and pass one place; on some days some stay at home."""
+    random = np.random.default_rng(seed)
+    xy = [[0.0, y] for y in range(people)] + [[3.0, 1.5]] + [[6.0, y] for y in range(people)]
+    work = random.permutation(people) + people + 1
+    cells = np.repeat(np.arange(people), days * 48).reshape(people, days, 48)
+    for person, day in zip(*np.nonzero(random.random((people, days)) >= 0.3), strict=True):
+        cells[person, day, 16:35] = work[person]
+        cells[person, day, [16, 34]] = people
+    return rk.Trajectories(cells.reshape(people, -1), rk.Locations(xy), rk.Calendar("2024-03-01", "30min", days * 48))
+
+
+def test_nothing_is_hidden_where_one_moves_at_a_time():
+    cells = np.zeros((3, 12), np.int64)
+    for person in range(3):
+        cells[person, 2 + 3 * person :] = person + 1
+    truth = rk.Trajectories(cells, rk.Locations(np.eye(4, 2)), rk.Calendar("2024-03-01", "2h", 12))
+    assert not hidden_rates(problem_of(truth)).any()
+
+
+def test_two_who_leave_together_may_hide_one_more():
+    cells = np.array([[0, 0, 1], [0, 0, 1]])
+    truth = rk.Trajectories(cells, rk.Locations([[0.0, 0.0], [1.0, 0.0]]), rk.Calendar("2024-03-01", "2h", 3))
+    # The change is 2: 2 x 1 / 2 = 1 unseen, of 2 people counted at one tick in each place.
+    assert hidden_rates(problem_of(truth)).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(("people", "stay"), [(60, 0.9), (200, 0.6)])
+def test_the_counts_tell_how_often_people_move(people, stay):
+    truth = walkers(people, 9, 400, stay)
+    problem = problem_of(truth)
+    moves = (np.diff(truth.cells) != 0).sum()
+    seen = np.abs(np.diff(problem.counts, axis=0)).sum() / 2
+    unseen = (hidden_rates(problem) * problem.counts.sum(axis=0)).sum()
+    assert seen < 0.7 * moves
+    assert seen + unseen == pytest.approx(moves, rel=0.1)
+
+
+def test_unseen_exchanges_keep_the_counts():
+    problem = problem_of(walkers(30, 9, 100, 0.8))
+    tracks = track(problem, 0)
+    moves = Model.learn(problem, [tracks]).moves
+    assert np.array_equal(exchange_unseen(tracks, np.zeros(9), moves, generator(1)), tracks)
+    changed = exchange_unseen(tracks, hidden_rates(problem), moves, generator(1))
+    assert np.array_equal(count(changed, 9), problem.counts)
+    assert (np.diff(changed) != 0).sum() > 1.2 * (np.diff(tracks) != 0).sum()
+    voter = track_in_doubt(problem, moves, 1, backwards=True, segments_per_day=2, rounds=3)
+    problem.check(voter)
+
+
+def test_who_cannot_be_followed_is_not_claimed():
+    recovery = rk.Habits(effort="low", seed=1).recover(walkers(60, 9, 96, 0.3).counts())
+    assert (recovery.confidence >= 0.9).mean() < 0.001
+
+
+def test_who_is_alone_is_claimed():
+    cells = np.repeat(np.arange(5), 96).reshape(5, 96)
+    truth = rk.Trajectories(cells, rk.Locations(np.eye(5, 2)), rk.Calendar("2024-03-01", "30min", 96))
+    assert (rk.Habits(effort="low").recover(truth.counts()).confidence > 0.99).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_ways_dealt_anew_find_what_single_exchanges_do_not(seed):
+    truth = commuters(seed)
+    problem = problem_of(truth)
+    right = np.searchsorted(problem.places, truth.cells[:, problem.starts[:-1]]).astype(np.int32)
+    tracks = track(problem, 1)
+    model = Model.learn(problem, [tracks])
+    best = Chain(problem, model, right, generator(0)).score
+    dealt = Chain(problem, model, tracks, generator(2))
+    dealt.run(600, redeal=1.0)
+    single = Chain(problem, model, tracks, generator(2))
+    single.run(1200, redeal=0.0)
+    assert single.score < dealt.score
+    assert dealt.score == pytest.approx(best, abs=30)
+    assert dealt.scores.sum() == pytest.approx(Chain(problem, model, dealt.tracks, generator(0)).score)
+
+
+def test_after_a_stop_without_voters_the_answers_vote():
+    problem = problem_of(walkers(12, 9, 96, 0.9))
+    made = plan.Plan.of(problem, "low", 0)
+    answers = {0: plan.follow(problem, made, 0, lambda: False)}
+    tracks, confidence = plan.finish(problem, made, answers, lambda: True)
+    problem.check(tracks)
+    assert confidence.dtype == np.float32
+    assert confidence.max() <= 1
