@@ -102,6 +102,8 @@ def main():
         for name, size, command in measured(home, wanted.big):
             if wanted.only not in name:
                 continue
+            if name != "evaluate":
+                shutil.rmtree(home / OUT, ignore_errors=True)
             estimate = estimate_of(*command, cwd=home)
             if name != "evaluate":
                 shutil.rmtree(home / OUT, ignore_errors=True)

@@ -95,7 +95,7 @@ def free_memory() -> Iterator[tuple[int, str]]:
         limit, used = _number(folder / most), _number(folder / now)
         if limit is not None and used is not None and limit < _UNLIMITED:
             idle = _numbers(folder / "memory.stat", rf"^({cache}) (\d+)", 1).get(cache, 0)
-            yield max(0, limit - used + idle) + present, "the control group leaves"
+            yield min(limit, max(0, limit - used + idle) + present), "the control group leaves"
     try:
         import resource
     except ImportError:  # Windows
