@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: demo test lint bench bench-full docs clean
+.PHONY: demo test lint bench bench-full chaos proof docs clean
 
 $(VENV)/.user: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rekindle needs Python 3.11 or newer.")'
@@ -39,6 +39,17 @@ bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.scale --full
 
 # Runs the notebooks too, which takes a minute or two.
+# CHAOS names further options, such as --kills 400 --seed 1. Full disks and the like take root; otherwise they are skipped.
+chaos: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/chaos/test_faults.py tests/cli/test_memory.py tests/cli/test_private.py -rs
+	$(BIN)/python -m tests.chaos $(CHAOS)
+	$(BIN)/python -m tests.chaos.memory
+
+# What the tests reach, and what they notice; MUTANTS says how many changes to try.
+proof: $(VENV)/.dev
+	$(BIN)/python -m tests.proof.coverage
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.proof.mutation --sample $(or $(MUTANTS),400)
+
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "The site is in site/index.html; with search: $(PYTHON) -m http.server --directory site"
