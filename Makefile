@@ -38,18 +38,19 @@ bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed --days 0 --check $(if $(PUBLISHED),--published $(PUBLISHED)) $(BENCH)
 	$(BIN)/python -m benchmarks.scale --full
 
-# Runs the notebooks too, which takes a minute or two.
 # CHAOS names further options, such as --kills 400 --seed 1. Full disks and the like take root; otherwise they are skipped.
 chaos: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/chaos/test_faults.py tests/cli/test_memory.py tests/cli/test_private.py -rs
 	$(BIN)/python -m tests.chaos $(CHAOS)
 	$(BIN)/python -m tests.chaos.memory
+	$(MAKE) proof
 
 # What the tests reach, and what they notice; MUTANTS says how many changes to try.
 proof: $(VENV)/.dev
 	$(BIN)/python -m tests.proof.coverage
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.proof.mutation --sample $(or $(MUTANTS),400)
 
+# Runs the notebooks too, which takes a minute or two.
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "The site is in site/index.html; with search: $(PYTHON) -m http.server --directory site"
