@@ -19,6 +19,7 @@ from rekindle.io.files import read_json
 from rekindle.model import Counts, Release
 
 __all__ = [
+    "PROCESS",
     "MemoryLimit",
     "audit_bytes",
     "check_memory",

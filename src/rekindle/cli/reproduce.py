@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from rekindle.cli.memory import PROCESS, MemoryLimit, check_memory, points_bytes
 from rekindle.cli.shared import console, errors, showing_progress, table
 from rekindle.evaluation import Spread
 from rekindle.reproduce import Effort, Reproduction, Sources
@@ -54,6 +55,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Two row orders, no Habits and a smaller synthetic city: to see it work.")
     ] = False,
+    memory_limit: MemoryLimit = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier reproduction.")] = False,
 ) -> None:
     """Compute the paper's tables and figures anew, beside the paper's own numbers.
@@ -69,6 +71,13 @@ def reproduce(
         orders=2 if quick else orders,
         habits="none" if quick else habits.value,
         habits_seeds=3 if habits is HabitsEffort.low else 1,
+    )
+    raw = (points_bytes(str(source)) for source in (geolife, porto) if source is not None)
+    check_memory(
+        max(raw, default=0) + 2 * PROCESS,
+        memory_limit,
+        what="The reproduction",
+        way_out="Leave out --geolife or --porto",
     )
     with showing_progress("Attacks") as progress:
         found = run_reproduction(
