@@ -67,6 +67,9 @@ _MOST_POSITIONS = 50_000
 Numbers: TypeAlias = Evaluation | float | Sequence[Evaluation | float]
 """What was measured once, or over several row orders."""
 
+Found: TypeAlias = Trajectories | Recovery | Evaluation
+"""What an attack found, compared with the truth or not."""
+
 Results: TypeAlias = Mapping[str, Numbers] | Mapping[str, Mapping[str, Numbers]]
 """By the name of the attack; or by the name of the dataset, and then by that of the attack."""
 
@@ -185,9 +188,10 @@ def _scatter_positions(
 ) -> None:
     points = positions.reshape(-1, 2)[:, ::-1]
     points = points[:: max(1, -(-len(points) // _MOST_POSITIONS))]
-    if sides is not None:
-        half = np.array(sides) / 2
-        points = np.clip(points, centres.min(axis=0) - half, centres.max(axis=0) + half)
+    low, high = centres.min(axis=0), centres.max(axis=0)
+    # Places that are no lattice reach about half as far beyond the outer ones as they lie apart.
+    half = (high - low) / max(2 * (len(centres) ** 0.5 - 1), 1) if sides is None else np.array(sides) / 2
+    points = np.clip(points, low - half, high + half)
     x, y = points.T
     axes.scatter(x, y, s=2, color="#0072B2", alpha=0.3, lw=0, label="position of a person", rasterized=True)
 
@@ -406,16 +410,14 @@ def _draw_bars(results: Results, metric: str, expected: Results | None, axes: Ax
     return axes
 
 
-def draw_uniqueness(
-    results: Mapping[str, Trajectories | Recovery | Evaluation | Sequence[Evaluation]], *, axes: Axes | None = None
-) -> Axes:
+def draw_uniqueness(results: Mapping[str, Found | Sequence[Found]], *, axes: Axes | None = None) -> Axes:
     """Draw the share of people whose set of k most frequent places nobody else has, for k from 1 to 5.
 
     Parameters
     ----------
     results
-        By the name of the attack, its evaluations, or its trajectories where there is no truth. Evaluations know the truth,
-        which is drawn beside; it may also be given by the name ``"truth"``.
+        By the name of the attack, its evaluation, or its trajectories where there is no truth; or several, one for each row
+        order. Evaluations know the truth, which is drawn beside; it may also be given by the name ``"truth"``.
     """
     lines: dict[str, NDArray[np.float64]] = {}
     for name, found in results.items():
@@ -436,7 +438,7 @@ def draw_uniqueness(
     return axes
 
 
-def _uniqueness(found: Trajectories | Recovery | Evaluation) -> list[float]:
+def _uniqueness(found: Found) -> list[float]:
     if isinstance(found, Evaluation):
         return [found.uniqueness[k] for k in range(1, 6)]
     people = found.trajectories if isinstance(found, Recovery) else found

@@ -165,10 +165,10 @@ def _draw_confidence(one: Measured, axes: Axes) -> None:
 
 def _draw_uniqueness(one: Measured, axes: Axes) -> None:
     names = [name for name in ("baseline", "enhanced", "habits") if name in one.recoveries]
-    if one.evaluations:
-        figures.draw_uniqueness({name: one.evaluations[name] for name in names}, axes=axes)
-    else:
-        figures.draw_uniqueness({name: one.recoveries[name][0] for name in names}, axes=axes)
+    found: dict[str, Sequence[figures.Found]] = {
+        name: one.evaluations.get(name, one.recoveries[name]) for name in names
+    }
+    figures.draw_uniqueness(found, axes=axes)
 
 
 def _uniqueness_table(results: Sequence[Measured]) -> pl.DataFrame:
