@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 from rekindle.io.tables import (
+    check_wide,
     grid_locations,
     name_column,
     names,
@@ -180,8 +181,7 @@ def write_release(
         return pl.Series(values, dtype=pl.Float64, nan_to_null=True).cast(kind)
 
     if form == "wide":
-        if "datetime" in release.locations.ids:
-            raise InvalidData("A location is named 'datetime', as is the column of times; write the long form.")
+        check_wide(release.locations)
         columns: dict[str, Any] = {"datetime": pl.Series(when)}
         columns |= {name: column(release.values[:, place]) for place, name in enumerate(release.locations.ids)}
         table = pl.DataFrame(columns)

@@ -488,6 +488,14 @@ def name_column(codes: NDArray[np.integer], ids: tuple[str, ...]) -> pl.Series:
     return pl.Series(ids, dtype=pl.Enum(ids)).gather(codes)
 
 
+def check_wide(locations: Locations) -> None:
+    """Refuse names of places that would be taken for other columns in wide form."""
+    if "datetime" in locations.ids:
+        raise InvalidData("A location is named 'datetime', as is the column of times; write the long form.")
+    if {"location", "count"} <= set(locations.ids):
+        raise InvalidData("Locations are named 'location' and 'count', as are columns of the long form; write that.")
+
+
 def write_counts(
     path: str | Path, counts: Counts, *, form: Literal["long", "wide"] = "long", overwrite: bool = False
 ) -> None:
@@ -505,6 +513,7 @@ def write_counts(
         Replace a file that is there.
     """
     if form == "wide":
+        check_wide(counts.locations)
         columns: dict[str, Any] = {"datetime": pl.Series(counts.calendar.times().astype("datetime64[ms]"))}
         columns |= {name: counts.values[:, place] for place, name in enumerate(counts.locations.ids)}
         table = pl.DataFrame(columns)
