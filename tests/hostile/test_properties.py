@@ -50,6 +50,11 @@ def written(write, read, suffix: str):
         return read(path)
 
 
+def clash(locations: rk.Locations) -> bool:
+    """Whether places have names that are columns."""
+    return "datetime" in locations.ids or {"location", "count"} <= set(locations.ids)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 class TestRoundTrips:
     @QUICK
@@ -61,7 +66,7 @@ class TestRoundTrips:
             lambda path: rk.read_counts(path, truth.locations),
             suffix,
         )
-        assert found == counts or (found is None and "datetime" in truth.locations.ids)
+        assert found == counts or (found is None and clash(truth.locations))
 
     @QUICK
     @given(truth=crowds(), form=st.sampled_from(["long", "wide"]), below=st.integers(1, 3))
@@ -75,7 +80,7 @@ class TestRoundTrips:
             suffix,
         )
         if found is None:
-            assert "datetime" in truth.locations.ids
+            assert clash(truth.locations)
         else:
             assert found.calendar == release.calendar
             assert np.array_equal(found.values, release.values, equal_nan=True)
