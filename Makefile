@@ -44,6 +44,7 @@ chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos $(CHAOS)
 	$(BIN)/python -m tests.chaos.memory
 	$(MAKE) proof
+	$(BIN)/python -m tests.hostile.fuzz --inputs $(or $(INPUTS),1100000)
 
 # What the tests reach, and what they notice; MUTANTS says how many changes to try.
 proof: $(VENV)/.dev
