@@ -216,8 +216,11 @@ def points_bytes(source: str) -> int:
         files = [Path(name) for name in glob.glob(source, recursive=True)]
     else:
         files = list(Path(source).rglob("*")) if Path(source).is_dir() else [Path(source)]
-    return PROCESS + sum(_POINTS_MEMORY * _unpacked(file) for file in files if file.is_file())
+    return _PREPARING + sum(_POINTS_MEMORY * _unpacked(file) for file in files if file.is_file())
 
+
+_PREPARING = 450 * 2**20
+"""What the process takes there: it draws a picture, too."""
 
 _POINTS_MEMORY = 5
 _PACKED = 6

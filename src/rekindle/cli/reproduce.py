@@ -74,7 +74,7 @@ def reproduce(
     )
     raw = (points_bytes(str(source)) for source in (geolife, porto) if source is not None)
     check_memory(
-        max(raw, default=0) + 2 * PROCESS,
+        max(raw, default=0) + PROCESS * 3 // 2,
         memory_limit,
         what="The reproduction",
         way_out="Leave out --geolife or --porto",

@@ -79,7 +79,7 @@ class Habits(Attack):
         places = int(counts.values.any(axis=0).sum())
         linking = 4 * people * places * (4 * counts.calendar.number_of_days + 4) + 32 * people**2
         states = people * int((counts.values > 0).sum() * ticks // max(1, counts.steps))
-        polishing = 24 * min(states, MOST_STATES) + 12 * people * HOURS * places
+        polishing = 24 * states + 12 * people * HOURS * places if states <= MOST_STATES else 0
         aligning = (8 * people**2 + 8 * people * ticks) * (1 + max(much.members, much.groups, much.voters))
         threads = max(1, self.workers or cpu_count())
         return (
