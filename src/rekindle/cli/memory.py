@@ -219,7 +219,7 @@ def points_bytes(source: str) -> int:
     return _PREPARING + sum(_POINTS_MEMORY * _unpacked(file) for file in files if file.is_file())
 
 
-_PREPARING = 450 * 2**20
+_PREPARING = 320 * 2**20
 """What the process takes there: it draws a picture, too."""
 
 _POINTS_MEMORY = 5
