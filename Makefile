@@ -40,6 +40,7 @@ bench-full: $(VENV)/.dev
 
 # CHAOS names further options, such as --kills 400 --seed 1. Full disks and the like take root; otherwise they are skipped.
 chaos: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(BIN)/python -m pytest tests/chaos/test_faults.py tests/cli/test_memory.py tests/cli/test_private.py -rs
 	$(BIN)/python -m tests.chaos $(CHAOS)
 	$(BIN)/python -m tests.chaos.memory
