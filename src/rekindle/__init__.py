@@ -42,7 +42,17 @@ from rekindle.defences import (
     Suppress,
     repair,
 )
-from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExists, RekindleError, Stopped
+from rekindle.errors import (
+    InvalidData,
+    InvalidFile,
+    InvalidSetting,
+    OutputExists,
+    OutputFailed,
+    OutputInUse,
+    RekindleError,
+    Stopped,
+    TooLarge,
+)
 from rekindle.evaluation import Evaluation, deal_at_random, evaluate, stay_if_possible, utility, yardsticks
 from rekindle.io import (
     Dataset,
@@ -89,6 +99,8 @@ __all__ = [
     "Locations",
     "MoveCost",
     "OutputExists",
+    "OutputFailed",
+    "OutputInUse",
     "Popular",
     "Recovery",
     "RekindleError",
@@ -101,6 +113,7 @@ __all__ = [
     "Stopped",
     "Suppress",
     "SyntheticCity",
+    "TooLarge",
     "Trajectories",
     "Velocity",
     "__version__",

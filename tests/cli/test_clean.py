@@ -129,3 +129,19 @@ def test_names_in_the_description_of_a_prepared_dataset(tmp_path, capsys):
 def test_no_folder(tmp_path, capsys):
     assert run("clean", tmp_path / "no") == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_true_paths_of_a_reproduction_go_and_its_numbers_stay(tmp_path):
+    folder = tmp_path / "paper"
+    (folder / "figures").mkdir(parents=True)
+    for name in (
+        "index.html",
+        "index.md",
+        "figures/paths-city-well.csv",
+        "figures/paths.txt",
+        "figures/accuracies.csv",
+    ):
+        (folder / name).write_text("x")
+    (folder / "reproduction.json").write_text(json.dumps({"effort": {}, "skipped": [], "datasets": {}}))
+    assert run("clean", folder, "--yes") == 0
+    assert names(folder) == ["figures/accuracies.csv", "figures/paths.txt", "reproduction.json"]

@@ -41,7 +41,7 @@ class Trace:
 def find_traces(folder: str | Path, *, truth: bool = False, recoveries: bool = False) -> list[Trace]:
     """Find what was derived from the truth, in a folder and the folders below it. Nothing is changed.
 
-    Only what lies beside one of Rekindle's own descriptions (`dataset.json`, `recovery.json`, `audit.json`), or has a name
+    Only what lies beside one of Rekindle's own descriptions (`dataset.json`, `recovery.json`, `audit.json`, `reproduction.json`), or has a name
     that only Rekindle gives, is ours. Links are neither followed nor listed.
 
     Parameters
@@ -66,7 +66,7 @@ def find_traces(folder: str | Path, *, truth: bool = False, recoveries: bool = F
             for path in sorted(here.iterdir())
             if is_lock_file(path) and not path.is_symlink() and not in_use(path)
         )
-        for kind in (_of_recovery, _of_audit, _of_dataset):
+        for kind in (_of_recovery, _of_audit, _of_dataset, _of_reproduction):
             found += kind(here, truth, recoveries)
         gone = {trace.path for trace in found}
         folders[:] = sorted(one for one in folders if here / one not in gone)
@@ -152,3 +152,12 @@ def _of_dataset(folder: Path, truth: bool, recoveries: bool) -> Iterator[Trace]:
         filled = described.get("filled")
         if isinstance(filled, dict) and "per_person" in filled:
             yield Trace(folder / "dataset.json", "names of people, in the description", names_only=True)
+
+
+def _of_reproduction(folder: Path, truth: bool, recoveries: bool) -> Iterator[Trace]:
+    if _description(folder / "reproduction.json", lambda one: {"effort", "skipped", "datasets"} <= one.keys()):
+        yield from _files(folder, ("index.html", "page with true paths"), ("index.md", "page with true paths"))
+        figures = folder / "figures"
+        if figures.is_dir() and not figures.is_symlink():
+            names = sorted(path.name for path in figures.glob("paths-*.*") if path.suffix in {".svg", ".png", ".csv"})
+            yield from _files(figures, *((name, "true paths of a day") for name in names))
