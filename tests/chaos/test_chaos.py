@@ -17,8 +17,11 @@ def chaos(tmp_path_factory):
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in SHORT], ids=lambda case: case.name)
 def test_killed_and_started_again(chaos, case):
     kills = SHORT[case.name]
-    chaos.until_done(case, most_kills=kills)
-    tally = chaos.tallies[case.name]
-    assert (tally.runs, tally.same) == (1, 1)
+    for _ in range(5):  # a run may be done before the first kill
+        chaos.until_done(case, most_kills=kills)
+        tally = chaos.tallies[case.name]
+        if tally.kills:
+            break
+    assert tally.runs == tally.same
     assert 1 <= tally.kills <= kills
     assert f"| {case.name} | {tally.kills} |" in chaos.table()

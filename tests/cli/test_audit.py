@@ -40,6 +40,13 @@ def run(*arguments):
     return CliRunner().invoke(app, [*map(str, arguments), *quick])
 
 
+def without_names(value):
+    """The numbers of an audit without who the people are."""
+    if isinstance(value, dict):
+        return {key: without_names(one) for key, one in value.items() if key != "person"}
+    return [without_names(one) for one in value] if isinstance(value, list) else value
+
+
 def test_writes_a_page_and_the_numbers(folder, tmp_path):
     found = run(folder / "known", "--out", tmp_path / "out")
     assert found.exit_code == 0, found.output
@@ -48,10 +55,11 @@ def test_writes_a_page_and_the_numbers(folder, tmp_path):
     assert [one["label"] for one in numbers["releases"]] == ["As given", "Round to 2"]
     assert "does not carry the true paths" in (tmp_path / "out/report.html").read_text()
     assert "report.html" in found.output
-    before = (tmp_path / "out/audit.json").read_bytes()
     again = run(folder / "known", "--out", tmp_path / "out", "--include-truth")
     assert again.exit_code == 0
-    assert (tmp_path / "out/audit.json").read_bytes() == before
+    named = json.loads((tmp_path / "out/audit.json").read_text())
+    assert named != numbers
+    assert without_names(named) == without_names(numbers)
     assert "This report carries the truth." in (tmp_path / "out/report.html").read_text()
 
 

@@ -136,8 +136,8 @@ def stopped_by_signals() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            if not asked:
-                signal.signal(number, handler)
+            # A process that was asked to end is on its way out: another request must not change its exit code.
+            signal.signal(number, signal.SIG_IGN if asked else handler)
 
 
 @contextmanager

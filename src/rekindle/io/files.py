@@ -152,13 +152,12 @@ def _begin(path: Path, *, folder: bool, private: bool) -> tuple[Path, int, int |
     """Make a temporary file or folder for the owner alone: its path, its permissions in the end, and what holds it."""
     while True:
         temporary = _beside(path)
-        if folder:
-            temporary.mkdir()
-        else:
-            temporary.touch(exist_ok=False)
-        usual = stat.S_IMODE(temporary.stat().st_mode)  # by the umask; nothing is in it yet
         owner = stat.S_IRWXU if folder else stat.S_IRUSR | stat.S_IWUSR
-        os.chmod(temporary, owner)
+        usual = (0o777 if folder else 0o666) & ~_umask()
+        if folder:
+            temporary.mkdir(owner)
+        else:
+            temporary.touch(owner, exist_ok=False)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else usual & owner if private else usual
         if sys.platform == "win32":
             return temporary, mode, None
@@ -167,6 +166,16 @@ def _begin(path: Path, *, folder: bool, private: bool) -> tuple[Path, int, int |
         if hold(held) and temporary.exists():
             return temporary, mode, held
         os.close(held)
+
+
+def _umask() -> int:
+    """Permissions that new files do not get. Asking the system changes them for a moment, for all threads: not if avoidable."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("Umask:")).split()[1], 8)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _release(held: int | None) -> None:
