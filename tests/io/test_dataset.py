@@ -292,8 +292,8 @@ PEOPLE = "person,datetime,location\n" + "".join(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("Ben,2024-01-01T05:20:00,b\n", ""), ["'Ben'", "no location", "2024-01-01 05:20:00"]),
-        (("Ben,2024-01-01T05", "Ben,2024-01-01T04"), ["'Ben'", "twice", "2024-01-01 04:20:00"]),
+        (("Ben,2024-01-01T05:20:00,b\n", ""), ["row 5", "no location", "2024-01-01 05:20:00"]),
+        (("Ben,2024-01-01T05", "Ben,2024-01-01T04"), ["row 5", "twice", "2024-01-01 04:20:00"]),
         (("person,", "name,"), ["'person'"]),
         (("Ben,2024-01-01T05", ",2024-01-01T05"), ["row 7", "'person'", "nothing"]),
         (("Ben,2024-01-01T05:20:00,b", "Ben,2024-01-01T05:20:00,z"), ["row 7", "'z'"]),
