@@ -37,7 +37,7 @@ def browser():
 def path(request, tmp_path_factory):
     found = hostile_audit(request.param != "no truth known")
     path = tmp_path_factory.mktemp("report") / "report.html"
-    found.to_html(path, include_truth=request.param == "truth")
+    found.to_html(path, include_truth=request.param == "truth", names=True)
     return path
 
 
