@@ -180,12 +180,11 @@ class Chaos:
         process = start(*arguments, cwd=self.home)
         try:
             self.wait_for_the_moment(case, process, seconds)
-            ended = process.poll() is not None
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
-        if ended and process.returncode == 0:
+        if process.returncode == 0:
             return False
         assert process.returncode == -signal.SIGKILL, (case.name, process.returncode, out, err)
         tally.kills += 1

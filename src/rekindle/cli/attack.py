@@ -121,6 +121,8 @@ def attack(
             if path is not None:
                 write_trajectories(path, found, overwrite=True)
     optimal = "every step and link optimal" if gap == 0 else f"largest proven gap {gap:.2%}"
+    if chosen.revises:
+        optimal = "every count met"
     console.print(
         f"{found.people} people, {found.steps} steps, {folder.days} days recovered "
         f"from {len(counts.locations)} places ({optimal}): [bold]{escape(str(out))}[/bold]",
