@@ -21,7 +21,7 @@ def generator(*seed: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def uniform(state: NDArray[np.int64]) -> float:  # pragma: no cover
+def uniform(state: NDArray[np.int64]) -> float:
     """Draw from the open interval between 0 and 1."""
     state[0] = (state[0] * _A1) % _M1
     state[1] = (state[1] * _A2) % _M2
@@ -30,12 +30,12 @@ def uniform(state: NDArray[np.int64]) -> float:  # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def whole(state: NDArray[np.int64], below: int) -> int:  # pragma: no cover
+def whole(state: NDArray[np.int64], below: int) -> int:
     """Draw a whole number from 0 to `below` - 1."""
     return min(int(uniform(state) * below), below - 1)
 
 
 @njit(cache=True, nogil=True)
-def gumbel(state: NDArray[np.int64]) -> float:  # pragma: no cover
+def gumbel(state: NDArray[np.int64]) -> float:
     """Draw from the standard Gumbel distribution."""
     return -math.log(-math.log(uniform(state)))

@@ -65,7 +65,7 @@ def align(
 @njit(cache=True, nogil=True)
 def _likeness(
     model: NDArray[np.int32], answers: NDArray[np.int32], weight: NDArray[np.float64], places: int
-) -> NDArray[np.float64]:  # pragma: no cover
+) -> NDArray[np.float64]:
     """Time that each person of the model, averaged over its members, and each of an answer spend together."""
     members, people, ticks = model.shape
     likeness = np.zeros((len(answers), people, people))
@@ -97,9 +97,7 @@ def decode(problem: Problem, answers: Sequence[NDArray[np.integer]]) -> tuple[ND
 
 
 @njit(cache=True, nogil=True)
-def _decode(
-    answers: NDArray[np.int32], counts: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:  # pragma: no cover
+def _decode(answers: NDArray[np.int32], counts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     members, people, ticks = answers.shape
     places = counts.shape[1]
     tracks = np.empty((people, ticks), np.int32)

@@ -59,7 +59,7 @@ def track_in_doubt(
 @njit(cache=True, nogil=True)
 def exchange_unseen(
     tracks: NDArray[np.int32], rates: NDArray[np.float64], moves: NDArray[np.float64], random: NDArray[np.int64]
-) -> NDArray[np.int32]:  # pragma: no cover
+) -> NDArray[np.int32]:
     """Let two people in different places go on as each other, at rates by place: (people, ticks) int32 places."""
     people, ticks = tracks.shape
     row = np.arange(people)

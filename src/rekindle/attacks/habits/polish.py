@@ -212,14 +212,14 @@ def _dwells(tracks: NDArray[np.integer], starts: NDArray[np.int64]) -> NDArray[n
 
 
 @njit(cache=True, nogil=True)
-def _spend(tracks, hour, lengths, hours):  # type: ignore[no-untyped-def] # pragma: no cover
+def _spend(tracks, hour, lengths, hours):  # type: ignore[no-untyped-def]
     for person in range(len(tracks)):
         for tick in range(len(lengths)):
             hours[person, hour[tick], tracks[person, tick]] += lengths[tick]
 
 
 @njit(cache=True, nogil=True)
-def _emit(habits, hour, lengths, beta, offsets, place, emission):  # type: ignore[no-untyped-def] # pragma: no cover
+def _emit(habits, hour, lengths, beta, offsets, place, emission):  # type: ignore[no-untyped-def]
     people = len(habits)
     for tick in range(len(hour)):
         for person in range(people):
@@ -234,7 +234,7 @@ def _emit(habits, hour, lengths, beta, offsets, place, emission):  # type: ignor
 @njit(cache=True, nogil=True, fastmath=True)
 def _sweep(  # type: ignore[no-untyped-def]
     onwards, lengths, offsets, place, number, emission, moves, own, rates, forward, backward, weight
-):  # pragma: no cover
+):
     """Pass messages through all ticks in one direction, and scale the weights of each tick to meet its counts."""
     starts, origin, goal, often, left = own
     pass_on, settle, leave = rates
@@ -406,7 +406,7 @@ def _sweep(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _own_moves_forward(starts, origin, goal, often, where, begin, end, before, until, place, flow, forward):  # type: ignore[no-untyped-def] # pragma: no cover
+def _own_moves_forward(starts, origin, goal, often, where, begin, end, before, until, place, flow, forward):  # type: ignore[no-untyped-def]
     last = np.full(len(where), -1, np.int64)
     for was in range(before, until):
         last[place[was]] = was
@@ -418,7 +418,7 @@ def _own_moves_forward(starts, origin, goal, often, where, begin, end, before, u
 
 
 @njit(cache=True, nogil=True)
-def _own_moves_backward(starts, origin, goal, often, where, after, until, place, flow, backward):  # type: ignore[no-untyped-def] # pragma: no cover
+def _own_moves_backward(starts, origin, goal, often, where, after, until, place, flow, backward):  # type: ignore[no-untyped-def]
     following = np.full(len(where), -1, np.int64)
     for to in range(after, until):
         following[place[to]] = to
@@ -430,7 +430,7 @@ def _own_moves_backward(starts, origin, goal, often, where, after, until, place,
 
 
 @njit(cache=True, nogil=True)
-def _marginals(forward, backward, marginal):  # type: ignore[no-untyped-def] # pragma: no cover
+def _marginals(forward, backward, marginal):  # type: ignore[no-untyped-def]
     for at in range(marginal.shape[0]):
         for person in range(marginal.shape[1]):
             marginal[at, person] = (
@@ -441,7 +441,7 @@ def _marginals(forward, backward, marginal):  # type: ignore[no-untyped-def] # p
 
 
 @njit(cache=True, nogil=True)
-def _expect(marginal, hour, lengths, offsets, place, hours):  # type: ignore[no-untyped-def] # pragma: no cover
+def _expect(marginal, hour, lengths, offsets, place, hours):  # type: ignore[no-untyped-def]
     """Normalise the marginals of each person and tick, and add up the time they spend: changes both arrays."""
     people = marginal.shape[1]
     for tick in range(len(hour)):
@@ -455,7 +455,7 @@ def _expect(marginal, hour, lengths, offsets, place, hours):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _choose(marginal, offsets, place, counts):  # type: ignore[no-untyped-def] # pragma: no cover
+def _choose(marginal, offsets, place, counts):  # type: ignore[no-untyped-def]
     """Give everyone a place at every tick, at the highest total probability with exact counts."""
     people, ticks = marginal.shape[1], len(counts)
     tracks = np.empty((people, ticks), np.int32)

@@ -77,14 +77,14 @@ def relink(
 @njit(cache=True, nogil=True)
 def _spend(
     tracks: NDArray[np.int32], lengths: NDArray[np.int64], begin: int, end: int, time: NDArray[np.float32]
-) -> None:  # pragma: no cover
+) -> None:
     for person in range(len(tracks)):
         for tick in range(begin, end):
             time[person, tracks[person, tick]] += lengths[tick]
 
 
 @njit(cache=True, nogil=True)
-def _likeness(others: NDArray[np.float32], own: NDArray[np.float32]) -> NDArray[np.float64]:  # pragma: no cover
+def _likeness(others: NDArray[np.float32], own: NDArray[np.float32]) -> NDArray[np.float64]:
     """1 less the Jensen-Shannon divergence (bits) of each person's other time and each segment: (people, people)."""
     people, places = own.shape
     likeness = np.zeros((people, people))

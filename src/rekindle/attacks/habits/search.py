@@ -80,7 +80,7 @@ class Model:
 @njit(cache=True, nogil=True)
 def _pool(
     tracks: NDArray[np.int32], starts: NDArray[np.int64], moves: NDArray[np.float64], dwells: NDArray[np.float64]
-) -> None:  # pragma: no cover
+) -> None:
     for person in range(len(tracks)):
         since = 0
         for tick in range(1, tracks.shape[1]):
@@ -92,12 +92,12 @@ def _pool(
 
 
 @njit(cache=True, nogil=True)
-def _dwell_class(length: int) -> int:  # pragma: no cover
+def _dwell_class(length: int) -> int:
     return min(DWELL_CLASSES - 1, int(math.log2(length)))
 
 
 @njit(cache=True, nogil=True)
-def _slot(keys: NDArray[np.int64], key: int) -> int:  # pragma: no cover
+def _slot(keys: NDArray[np.int64], key: int) -> int:
     """Find where a key is in an open-addressing table, or where it would go; -1 marks a free slot."""
     slot = (key * 40503) & (SLOTS - 1)
     while keys[slot] != key and keys[slot] != -1:
@@ -155,7 +155,7 @@ class Chain:
 
 
 @njit(cache=True, nogil=True)
-def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables):  # type: ignore[no-untyped-def] # pragma: no cover
+def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables):  # type: ignore[no-untyped-def]
     """Log probability of one person's moves, stays and places, each given those before."""
     keys, often, left, stays, at, at_bin = tables
     ticks = len(row)
@@ -189,7 +189,7 @@ def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables
 
 
 @njit(cache=True, nogil=True)
-def _forget(row, samples, places, tables, side):  # type: ignore[no-untyped-def] # pragma: no cover
+def _forget(row, samples, places, tables, side):  # type: ignore[no-untyped-def]
     """Empty the tables of one side of everything that a row may have put there."""
     keys, often, left, stays, at, at_bin = tables
     last = -1
@@ -214,7 +214,7 @@ def _forget(row, samples, places, tables, side):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _remember(row, window, starts, samples, bins, places, tables, side):  # type: ignore[no-untyped-def] # pragma: no cover
+def _remember(row, window, starts, samples, bins, places, tables, side):  # type: ignore[no-untyped-def]
     """Count one person's moves, stays and places within a window of ticks; the stay that it begins with is whole."""
     keys, often, left, stays, at, at_bin = tables
     since = 0
@@ -238,7 +238,7 @@ def _remember(row, window, starts, samples, bins, places, tables, side):  # type
 
 
 @njit(cache=True, nogil=True)
-def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bin):  # type: ignore[no-untyped-def] # pragma: no cover
+def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bin):  # type: ignore[no-untyped-def]
     """Score a piece's samples in a place, given all others of that person."""
     if own:
         for sample in range(first, last):
@@ -258,7 +258,7 @@ def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bi
 
 
 @njit(cache=True, nogil=True)
-def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):  # type: ignore[no-untyped-def] # pragma: no cover
+def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):  # type: ignore[no-untyped-def]
     """Score a move from a to b after a stay, given all others of that person.
 
     The person now moves from own_a to own_b at this moment (the same twice: does not move), after a stay of own_kind.
@@ -285,7 +285,7 @@ def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):
 @njit(cache=True, nogil=True)
 def _split(  # type: ignore[no-untyped-def]
     rows, window, starts, samples, bins, moves, dwells, log_place, log_bin, tables, noise, random, work, new
-):  # pragma: no cover
+):
     """Find the best split of two ways, given the habits that each has within a window of ticks: fills new, tells a change."""
     begin, crossed = work
     ticks = rows.shape[1]
@@ -395,7 +395,7 @@ def _anneal(  # type: ignore[no-untyped-def]
     cold,
     noise,
     random,
-):  # pragma: no cover
+):
     people, ticks = tracks.shape
     work = (np.empty(ticks + 1, np.int64), np.empty((ticks, 2), np.int8))
     others = np.empty(people, np.int64)

@@ -49,7 +49,7 @@ def _track(
     xy: NDArray[np.float64],
     noise: float,
     random: NDArray[np.int64],
-) -> NDArray[np.int32]:  # pragma: no cover
+) -> NDArray[np.int32]:
     ticks, places = counts.shape
     people = counts[0].sum()
     tracks = np.empty((people, ticks), np.int32)
@@ -128,7 +128,7 @@ def _track(
 
 
 @njit(cache=True, nogil=True)
-def assign(cost: NDArray[np.float64]) -> NDArray[np.int64]:  # pragma: no cover
+def assign(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     """Give each row a column of its own at least total cost: (rows,) int64, for a square matrix.
 
     Shortest augmenting paths with potentials; fast for the small matrices of one step.
