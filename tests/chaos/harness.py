@@ -148,6 +148,7 @@ class Chaos:
         for name, data in self.before[case.name].items():
             (self.home / case.out / name).parent.mkdir(parents=True, exist_ok=True)
             (self.home / case.out / name).write_bytes(data)
+        (self.home / case.out).chmod(0o700)  # as it was made
 
     def until_done(self, case, most_kills):
         """Kill a command, start it again, and so on; at most so many times, then let it end, and compare every byte."""

@@ -95,8 +95,8 @@ def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False
         try:
             yield temporary
             _flush(temporary)
-            os.chmod(temporary, mode)
             os.replace(temporary, path)
+            os.chmod(path, mode)
             _flush(path.parent)
         finally:
             with suppress(OSError):
@@ -137,11 +137,11 @@ def new_folder(path: str | Path, *, overwrite: bool = False, private: bool = Fal
                 if not entry.is_symlink():
                     _flush(entry)
             _flush(temporary)
-            os.chmod(temporary, mode)
             if target.exists() and any(target.iterdir()):
                 _exchange(temporary, target)
             else:
                 os.replace(temporary, target)
+            os.chmod(target, mode)
             _flush(target.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
