@@ -14,6 +14,8 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
+from rekindle.attacks.enhanced import Enhanced
+from rekindle.attacks.habits.agreement import agree
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.state import SavedRun, write_run
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["Habits", "HabitsRun"]
 
 EFFORTS = ("low", "normal", "high")
+
+SECOND_DAY = 1.5
+"""Days from which on something may be done again."""
+FEW_SEEN = 0.5
+"""Share of all moves below which people cannot be tracked through a day."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,12 +172,9 @@ class HabitsRun(Run):
 
     def _work(self, report: Callable[[float], None]) -> None:
         """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
-        from rekindle.attacks.habits.plan import (
-            Plan,
-            doubt,
-            follow,
-            gather,
-        )  # its compiled kernels take a second to load
+        # Their compiled kernels take a second to load.
+        from rekindle.attacks.habits.doubt import seen_share
+        from rekindle.attacks.habits.plan import Plan, doubt, follow, gather
 
         with self._working:
             days = self.days_done
@@ -179,6 +183,11 @@ class HabitsRun(Run):
             problem = self._problem(days)
             if self._answered != days:
                 self._answers, self._answered = {}, days
+            seen = seen_share(problem)
+            if problem.starts[-1] < SECOND_DAY * problem.steps_per_day and seen < FEW_SEEN:
+                self._best = (days, True, self._follow_rules(days, seen))
+                report(1.0)
+                return
             plan = Plan.of(problem, self.attack.effort, self.attack.seed)
             halt = threading.Event()
 
@@ -211,6 +220,16 @@ class HabitsRun(Run):
             self._best = (days, whole and not self.stopped, self._finish(problem, plan))
             if not self.stopped:
                 report(1.0)
+
+    def _follow_rules(self, days: int, seen: float) -> Recovery:
+        """Let the enhanced attack answer: within a day nobody repeats anything, and most moves are not seen."""
+        values = np.concatenate(self._days[:days])
+        counts = Counts(values, self.locations, self.calendar.closed_at(len(values)))
+        found = agree([Enhanced(seed=self.attack.seed + turn).recover(counts) for turn in range(4)])
+        if found.confidence is None:
+            raise RuntimeError("agreement without a confidence")
+        # Whoever moved unseen is not where the rules have them, however much these agree.
+        return self._recovery(found.trajectories.cells.astype(np.int32), np.float32(seen) * found.confidence)
 
     def _finish(self, problem: Problem, plan: Plan) -> Recovery:
         from rekindle.attacks.habits.plan import finish  # its compiled kernels take a second to load

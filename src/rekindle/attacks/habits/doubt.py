@@ -16,7 +16,7 @@ from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
 from rekindle.attacks.habits.track import track
 
-__all__ = ["exchange_unseen", "hidden_rates", "track_in_doubt"]
+__all__ = ["exchange_unseen", "hidden_rates", "seen_share", "track_in_doubt"]
 
 
 def hidden_rates(problem: Problem) -> NDArray[np.float64]:
@@ -32,6 +32,12 @@ def hidden_rates(problem: Problem) -> NDArray[np.float64]:
     change = np.abs(np.diff(problem.counts, axis=0))
     unseen = (change * (change - 1)).sum(axis=0) / 2
     return np.asarray(unseen / np.maximum(problem.counts.sum(axis=0), 1))
+
+
+def seen_share(problem: Problem) -> float:
+    """Estimate which share of all moves the counts show, from 0 to 1; see `hidden_rates`."""
+    change = np.abs(np.diff(problem.counts, axis=0))
+    return float(change.sum() / max((change**2).sum(), 1)) if change.any() else 1.0
 
 
 def track_in_doubt(
