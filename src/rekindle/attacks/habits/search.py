@@ -68,7 +68,8 @@ class Model:
         np.fill_diagonal(rate, 0.0)
         rate /= np.maximum(rate.sum(axis=1, keepdims=True), 1e-12)
         moves = (seen + 5.0 * rate) / (seen.sum(axis=1, keepdims=True) + 5.0)
-        count = np.arange(len(problem.bins) + 2)
+        # A piece that only a part of the time counts for is scored on top of all of it.
+        count = np.arange(2 * len(problem.bins) + 2)
         return cls(
             np.maximum(moves, 1e-6),
             dwells / dwells.sum(),
