@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 import rekindle as rk
 from rekindle.attacks.habits.consensus import align, decode
-from rekindle.attacks.habits.plan import CUTS, Answer, Plan, doubt, finish, follow, gather
 from rekindle.attacks.habits.polish import polish
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.schedule import CUTS, Answer, Plan, doubt, finish, follow, gather
 from rekindle.attacks.habits.track import track
 from rekindle.evaluation import deal_at_random
 from rekindle.evaluation.confidence import assess_confidence

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import rekindle as rk
 from rekindle.attacks import ATTACKS
-from rekindle.audit import audit
-from rekindle.defences import CoarserSpace, CoarserTime, Geometric, Laplace, Round, Sample, Suppress
+from rekindle.auditing import audit
+from rekindle.defences import CoarserSpace, CoarserTime, GeometricNoise, LaplaceNoise, Round, Sample, Suppress
 
 DEFENCES = (
     Suppress(below=2),
     Suppress(below=3),
     Round(to=2),
-    Geometric(epsilon=1.0, per="event"),
-    Laplace(epsilon=2.0, per="person-day"),
+    GeometricNoise(epsilon=1.0, per="event"),
+    LaplaceNoise(epsilon=2.0, per="person-day"),
     CoarserSpace(km=2.0),
     CoarserTime(step="10min"),
     Sample(share=0.5),

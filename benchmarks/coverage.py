@@ -14,8 +14,8 @@ import joblib
 import numpy as np
 
 import rekindle as rk
-from rekindle.audit.cells import Attempt
-from rekindle.audit.risk import estimate, estimate_share
+from rekindle.auditing.risk import estimate, estimate_share
+from rekindle.auditing.tasks import Attempt
 from rekindle.evaluation.exposure import expose
 
 ATTEMPTS = (Attempt("naive"), Attempt("baseline", rk.Baseline()), Attempt("enhanced", rk.Enhanced()))

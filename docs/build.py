@@ -26,7 +26,7 @@ ROOMS = {
     "attacks": ["rekindle.attacks"],
     "defences": ["rekindle.defences"],
     "evaluation": ["rekindle.evaluation", "rekindle.evaluation.confidence"],
-    "audit": ["rekindle.audit"],
+    "audit": ["rekindle.auditing"],
     "figures": ["rekindle.report.figures"],
     "errors": ["rekindle.errors"],
 }

@@ -12,7 +12,7 @@ import numpy as np
 
 import rekindle as rk
 from rekindle.attacks.habits import Habits
-from rekindle.attacks.habits.chance import generator
+from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
 from rekindle.attacks.habits.search import Chain, Model

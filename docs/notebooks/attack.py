@@ -72,7 +72,7 @@ def seats(step):
 
 def show(cost, previous, current, step):
     """Price every seat of the next step, fill the seats at the least total cost, and draw it."""
-    now = rk.Situation(places, counts.calendar.time(step), transitions)
+    now = rk.MoveContext(places, counts.calendar.time(step), transitions)
     matrix = cost(previous, current, now)[:, seats(step + 1)]
     _, chosen = linear_sum_assignment(matrix)
     people = [f"#{row} in {PLACES[place]}" for row, place in enumerate(current)]
@@ -207,7 +207,7 @@ found = {
 }
 recovered = {name: attack.recover(counts).trajectories for name, attack in found.items()}
 results = {name: rk.evaluate(people, truth) for name, people in recovered.items()}
-beside = rk.yardsticks(truth, seeds=20)
+beside = rk.reference_scores(truth, seeds=20)
 for name, result in results.items():
     print(
         f"{name:9} {result.accuracy:.0%} of all points right, {result.mean_error_km:.2f} km off on average"

@@ -183,7 +183,7 @@ print(
     f"{rk.evaluate(recovery.trajectories, data.truth).accuracy:.0%} of all points rebuilt from the counts,",
     end=" ",
 )
-print(f"{rk.yardsticks(data.truth).chance['accuracy'].mean:.0%} by chance")
+print(f"{rk.reference_scores(data.truth).chance['accuracy'].mean:.0%} by chance")
 
 # %% [markdown]
 # The same from the command line, with every rule as an option:

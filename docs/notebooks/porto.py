@@ -136,7 +136,7 @@ print(
 counts = prepared.truth.counts()
 recovery = rk.Enhanced().recover(counts)
 result = rk.evaluate(recovery.trajectories, prepared.truth)
-chance = rk.yardsticks(prepared.truth).chance["accuracy"]
+chance = rk.reference_scores(prepared.truth).chance["accuracy"]
 print(f"{result.accuracy:.0%} of all points rebuilt, {chance.mean:.0%} by chance")
 print(f"top-2 uniqueness of the true taxis: {result.truth_uniqueness[2]:.0%}")
 prepared.write("porto")

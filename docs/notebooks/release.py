@@ -53,7 +53,7 @@ audit = rk.audit(
     defences=[
         rk.Suppress(below=3),
         rk.Round(to=5),
-        rk.Geometric(epsilon=0.1, per="event"),
+        rk.GeometricNoise(epsilon=0.1, per="event"),
         rk.CoarserSpace(km=3),
         rk.CoarserTime(step="6h"),
     ],

@@ -12,7 +12,7 @@
 # The rules of both attacks were made for people: they sleep, they stay, they come back. The paper's first future direction is to ask
 # whether rules made for other movers find more. Let us write one for vehicles, try it on simulated taxis, and see.
 #
-# A heuristic is a **move cost**: anything that can be called as `cost(previous, current, situation)` and gives a matrix of people x
+# A heuristic is a **move cost**: anything that can be called as `cost(previous, current, context)` and gives a matrix of people x
 # places ([`rk.MoveCost`][rekindle.MoveCost]). It may be a function. The attack does the rest, and still fills every count exactly.
 #
 # ## Taxis without homes
@@ -102,11 +102,11 @@ class Vehicle:
     def __init__(self, reach_km):
         self.reach_km = reach_km
 
-    def __call__(self, previous, current, situation):
+    def __call__(self, previous, current, context):
         off_course = rk.Velocity()(
-            previous, current, situation
+            previous, current, context
         )  # km from the point that the last movement leads to
-        distance = rk.Stay()(previous, current, situation)  # km from here
+        distance = rk.Stay()(previous, current, context)  # km from here
         # Not infinite: where rounding to cells makes a step look too far, the counts must still be met.
         return off_course**2 + 10_000.0 * (distance > self.reach_km)
 

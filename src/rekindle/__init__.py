@@ -18,29 +18,28 @@ from rekindle.attacks import (
     Habits,
     InformationGain,
     LinkingCost,
+    MoveContext,
     MoveCost,
     Popular,
     Recovery,
     Run,
-    Situation,
     Stay,
     Velocity,
-    agree,
+    confidence_from_agreement,
     resume,
 )
-from rekindle.audit import Audit, audit
+from rekindle.auditing import Audit, audit
 from rekindle.defences import (
     Cap,
     Chain,
     CoarserSpace,
     CoarserTime,
     Defence,
-    Geometric,
-    Laplace,
+    GeometricNoise,
+    LaplaceNoise,
     Round,
     Sample,
     Suppress,
-    repair,
 )
 from rekindle.errors import (
     InvalidData,
@@ -53,9 +52,8 @@ from rekindle.errors import (
     Stopped,
     TooLarge,
 )
-from rekindle.evaluation import Evaluation, deal_at_random, evaluate, stay_if_possible, utility, yardsticks
+from rekindle.evaluation import Evaluation, deal_at_random, evaluate, reference_scores, stay_if_possible, utility
 from rekindle.io import (
-    Dataset,
     read_counts,
     read_dataset,
     read_locations,
@@ -67,7 +65,8 @@ from rekindle.io import (
     write_release,
     write_trajectories,
 )
-from rekindle.model import Calendar, Counts, Locations, Release, Trajectories
+from rekindle.model import Calendar, Counts, Dataset, Locations, Release, Trajectories
+from rekindle.repairing import repair
 from rekindle.sources.synthetic import SyntheticCity
 
 if TYPE_CHECKING:
@@ -88,15 +87,16 @@ __all__ = [
     "Defence",
     "Enhanced",
     "Evaluation",
-    "Geometric",
+    "GeometricNoise",
     "Habits",
     "InformationGain",
     "InvalidData",
     "InvalidFile",
     "InvalidSetting",
-    "Laplace",
+    "LaplaceNoise",
     "LinkingCost",
     "Locations",
+    "MoveContext",
     "MoveCost",
     "OutputExists",
     "OutputFailed",
@@ -108,7 +108,6 @@ __all__ = [
     "Round",
     "Run",
     "Sample",
-    "Situation",
     "Stay",
     "Stopped",
     "Suppress",
@@ -117,8 +116,8 @@ __all__ = [
     "Trajectories",
     "Velocity",
     "__version__",
-    "agree",
     "audit",
+    "confidence_from_agreement",
     "deal_at_random",
     "evaluate",
     "figures",
@@ -127,6 +126,7 @@ __all__ = [
     "read_locations",
     "read_recovery",
     "read_release",
+    "reference_scores",
     "repair",
     "resume",
     "stay_if_possible",
@@ -136,7 +136,6 @@ __all__ = [
     "write_locations",
     "write_release",
     "write_trajectories",
-    "yardsticks",
 ]
 
 

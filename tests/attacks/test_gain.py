@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks.assignment.gain import Link, gain_matrix, link_by_gain
+from rekindle.attacks.gain import Link, gain_matrix, link_by_gain
 from rekindle.errors import Stopped
 
 Days = list[NDArray[np.int32]]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.small import random_truth, truths
 
 import rekindle as rk
-from rekindle.attacks.habits import Habits, agree, plan
+from rekindle.attacks.habits import Habits, confidence_from_agreement, plan
 from rekindle.attacks.state import read_run
 from rekindle.evaluation.confidence import assess_confidence
 
@@ -126,7 +126,7 @@ def test_answers_found_before_a_stop_are_saved_and_not_looked_for_again(counts, 
         looked_for.append(number)
         return follow(problem, made, number, stopped)
 
-    monkeypatch.setattr("rekindle.attacks.habits.plan.follow", watched)
+    monkeypatch.setattr("rekindle.attacks.habits.schedule.follow", watched)
     again = attack.start(counts.locations, counts.calendar, people=counts.people)
     again.restore(saved)
     assert same(again.recovery(), whole)
@@ -221,7 +221,7 @@ def test_never_sees_the_truth():
         "for name in ('rekindle', 'rekindle.attacks'):\n"
         "    package = types.ModuleType(name); package.__path__ = [str(root.joinpath(*name.split('.')[1:]))]\n"
         "    sys.modules[name] = package\n"
-        "import rekindle.attacks.habits.plan, rekindle.attacks.habits.agreement\n"
+        "import rekindle.attacks.habits.schedule, rekindle.attacks.habits.agreement\n"
         "bad = [m for m in sys.modules if m.startswith(('rekindle.evaluation', 'rekindle.sources', 'rekindle.prepare'))]\n"
         "assert not bad, bad\n"
     )
@@ -263,12 +263,12 @@ def test_people_of_habit_are_found_and_it_knows():
 
 def test_agreement_of_row_orders(counts):
     orders = [rk.Enhanced(seed=seed).recover(counts) for seed in range(3)]
-    sure = agree(orders)
+    sure = confidence_from_agreement(orders)
     assert sure.trajectories is orders[0].trajectories
     assert sure.confidence.min() >= np.float32(1 / 3)
-    assert np.array_equal(agree([orders[0], orders[0]]).confidence, np.ones((12, 70), np.float32))
+    assert np.array_equal(confidence_from_agreement([orders[0], orders[0]]).confidence, np.ones((12, 70), np.float32))
     with pytest.raises(rk.InvalidData, match="at least two"):
-        agree(orders[:1])
+        confidence_from_agreement(orders[:1])
     other = rk.Enhanced().recover(counts.part(slice(0, 34)))
     with pytest.raises(rk.InvalidData, match="same counts"):
-        agree([orders[0], other])
+        confidence_from_agreement([orders[0], other])

@@ -5,10 +5,10 @@ import pytest
 
 import rekindle as rk
 from rekindle.attacks.habits import plan
-from rekindle.attacks.habits.chance import generator
 from rekindle.attacks.habits.doubt import exchange_unseen, hidden_rates, track_in_doubt
 from rekindle.attacks.habits.problem import Problem, count
-from rekindle.attacks.habits.search import Chain, Model
+from rekindle.attacks.habits.rng import generator
+from rekindle.attacks.habits.search import HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
 
 
@@ -69,7 +69,7 @@ def test_the_counts_tell_how_often_people_move(people, stay):
 def test_unseen_exchanges_keep_the_counts():
     problem = problem_of(walkers(30, 9, 100, 0.8))
     tracks = track(problem, 0)
-    moves = Model.learn(problem, [tracks]).moves
+    moves = HabitModel.learn(problem, [tracks]).moves
     assert np.array_equal(exchange_unseen(tracks, np.zeros(9), moves, generator(1)), tracks)
     changed = exchange_unseen(tracks, hidden_rates(problem), moves, generator(1))
     assert np.array_equal(count(changed, 9), problem.counts)
@@ -95,20 +95,20 @@ def test_two_ways_dealt_anew_find_what_single_exchanges_do_not(seed):
     problem = problem_of(truth)
     right = np.searchsorted(problem.places, truth.cells[:, problem.starts[:-1]]).astype(np.int32)
     tracks = track(problem, 1)
-    model = Model.learn(problem, [tracks])
-    best = Chain(problem, model, right, generator(0)).score
-    dealt = Chain(problem, model, tracks, generator(2))
+    model = HabitModel.learn(problem, [tracks])
+    best = SwapSearch(problem, model, right, generator(0)).score
+    dealt = SwapSearch(problem, model, tracks, generator(2))
     dealt.run(600, redeal=1.0)
-    single = Chain(problem, model, tracks, generator(2))
+    single = SwapSearch(problem, model, tracks, generator(2))
     single.run(1200, redeal=0.0)
     assert single.score < dealt.score
     assert dealt.score == pytest.approx(best, abs=30)
-    assert dealt.scores.sum() == pytest.approx(Chain(problem, model, dealt.tracks, generator(0)).score)
+    assert dealt.scores.sum() == pytest.approx(SwapSearch(problem, model, dealt.tracks, generator(0)).score)
 
 
 def test_after_a_stop_without_voters_the_answers_vote():
     problem = problem_of(walkers(12, 9, 96, 0.9))
-    made = plan.Plan.of(problem, "low", 0)
+    made = plan.Schedule.of(problem, "low", 0)
     answers = {0: plan.follow(problem, made, 0, lambda: False)}
     tracks, confidence = plan.finish(problem, made, answers, lambda: True)
     problem.check(tracks)

@@ -9,18 +9,18 @@ from scipy.optimize import linear_sum_assignment
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.attacks.habits.chance import generator, uniform, whole
 from rekindle.attacks.habits.consensus import align, decode
 from rekindle.attacks.habits.polish import Rates, polish
 from rekindle.attacks.habits.problem import Problem, count, spacing
 from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.rng import generator, uniform, whole
 from rekindle.attacks.habits.search import (
     BIN_PRIOR,
     DWELL_WEIGHT,
     MOVE_WEIGHT,
     PLACE_PRIOR,
-    Chain,
-    Model,
+    HabitModel,
+    SwapSearch,
 )
 from rekindle.attacks.habits.track import assign, track
 
@@ -141,8 +141,8 @@ def plain_score(row, problem, model):
 
 
 def test_score_equals_the_plain_one_before_and_after_the_search(problem, tracks):
-    model = Model.learn(problem, [tracks])
-    chain = Chain(problem, model, tracks, generator(0))
+    model = HabitModel.learn(problem, [tracks])
+    chain = SwapSearch(problem, model, tracks, generator(0))
     assert chain.scores == pytest.approx([plain_score(row, problem, model) for row in tracks])
     before = chain.score
     assert chain.run(500) > 0
@@ -159,8 +159,8 @@ def test_an_exchange_at_a_meeting_repairs_two_people():
     right = np.searchsorted(made.places, np.array(rows)[:, made.starts[:-1]]).astype(np.int32)
     wrong = right.copy()
     wrong[:, made.starts[:-1] >= 60] = wrong[::-1, made.starts[:-1] >= 60]
-    chain = Chain(made, Model.learn(made, [wrong]), wrong, generator(0))
-    assert Chain(made, chain.model, right, generator(0)).score > chain.score
+    chain = SwapSearch(made, HabitModel.learn(made, [wrong]), wrong, generator(0))
+    assert SwapSearch(made, chain.model, right, generator(0)).score > chain.score
     chain.run(200)
     assert sorted(chain.tracks.tolist()) == sorted(right.tolist())
 
@@ -188,14 +188,14 @@ def test_polish_keeps_counts_and_unanimous_people():
     rows = [([home] * 11 + [2] * 2 + [home] * 11) * 6 for home in (0, 4)]
     made = problem_of(line(*rows))
     right = np.searchsorted(made.places, np.array(rows)[:, made.starts[:-1]]).astype(np.int32)
-    found, probability = polish(made, Model.learn(made, [right]), [right, right])
+    found, probability = polish(made, HabitModel.learn(made, [right]), [right, right])
     assert np.array_equal(found, right)
     assert probability.min() > 0.9
 
 
 def test_polish_has_exact_counts_on_noise(problem):
     answers = [track(problem, seed) for seed in range(3)]
-    found, probability = polish(problem, Model.learn(problem, answers), answers, rounds=2)
+    found, probability = polish(problem, HabitModel.learn(problem, answers), answers, rounds=2)
     assert np.array_equal(count(found, problem.counts.shape[1]), problem.counts)
     assert probability.min() >= 0
     assert probability.max() <= 1 + 1e-6

@@ -26,10 +26,10 @@ def counts():
 class Squared:
     """Not a metric: long moves cost far more, and one place is worth a detour."""
 
-    def __call__(self, previous, current, situation):
-        cost = situation.locations.distances[current] ** 2
-        cost[:, 0] -= 1.5 * (situation.departs.hour >= 6)
-        return cost + situation.transitions[[0]].toarray()[0] * 1e-3
+    def __call__(self, previous, current, context):
+        cost = context.locations.distances[current] ** 2
+        cost[:, 0] -= 1.5 * (context.departs.hour >= 6)
+        return cost + context.transitions[[0]].toarray()[0] * 1e-3
 
 
 def test_any_move_cost_gets_an_exact_solution(counts):
@@ -44,8 +44,8 @@ def test_any_move_cost_gets_an_exact_solution(counts):
 
 
 def test_a_built_in_cost_wrapped_as_any_other_costs_the_same(counts):
-    def wrapped(previous, current, situation):
-        return rk.Popular()(previous, current, situation)
+    def wrapped(previous, current, context):
+        return rk.Popular()(previous, current, context)
 
     plain = rk.Enhanced(night=wrapped, day=wrapped).recover(counts)
     first_day = counts.calendar.day(0)
@@ -56,8 +56,8 @@ def test_a_built_in_cost_wrapped_as_any_other_costs_the_same(counts):
 
 def test_a_target_cost_with_a_price_of_its_own_is_asked_for_it(counts):
     class Dear(rk.Velocity):
-        def __call__(self, previous, current, situation):
-            return 2 * super().__call__(previous, current, situation)
+        def __call__(self, previous, current, context):
+            return 2 * super().__call__(previous, current, context)
 
     dear, plain = rk.Baseline(day=Dear()).recover(counts), rk.Baseline().recover(counts)
     assert dear.step_costs[7] == pytest.approx(2 * plain.step_costs[7])
@@ -73,7 +73,7 @@ def test_another_linking_cost(counts):
 
 
 def test_costs_that_forbid_too_much_are_refused(counts):
-    def nowhere(previous, current, situation):
+    def nowhere(previous, current, context):
         return np.full((len(current), 9), np.inf)
 
     with pytest.raises(rk.InvalidData, match="forbid"):
@@ -148,7 +148,13 @@ def test_save_replaces_only_saved_runs(counts, tmp_path):
 
 
 def test_attacks_never_import_what_knows_the_truth():
-    forbidden = ("rekindle.evaluation", "rekindle.sources", "rekindle.prepare", "rekindle.audit", "rekindle.report")
+    forbidden = (
+        "rekindle.evaluation",
+        "rekindle.sources",
+        "rekindle.prepare",
+        "rekindle.auditing",
+        "rekindle.report",
+    )
     files = list((SOURCE / "attacks").rglob("*.py"))
     assert len(files) > 5
     for file in files:

@@ -12,8 +12,8 @@ from scipy import sparse
 from tests.small import random_truth
 
 import rekindle as rk
+from rekindle.assignment.plain import step_with_costs
 from rekindle.attacks import costs, day_by_day
-from rekindle.attacks.assignment.plain import step_with_costs
 from rekindle.attacks.compile import compile_kernels
 from rekindle.attacks.linking import InformationGain, link
 from rekindle.attacks.state import SavedRun, read_run, write_run
@@ -205,7 +205,7 @@ def test_the_most_frequent_next_places():
     ],
 )
 def test_which_cost_a_transition_has(counts, start, step, kinds):
-    def cost(previous, current, situation):
+    def cost(previous, current, context):
         raise AssertionError
 
     first, night, day = (lambda *given, name=name: cost(*given) for name in "fnd")
@@ -221,9 +221,9 @@ def test_which_cost_a_transition_has(counts, start, step, kinds):
 def test_a_day_begins_without_a_step_before(counts, monkeypatch):
     seen = []
 
-    def asked(previous, current, situation):
-        seen.append((situation.departs, np.array_equal(previous, current)))
-        return rk.Velocity()(previous, current, situation)
+    def asked(previous, current, context):
+        seen.append((context.departs, np.array_equal(previous, current)))
+        return rk.Velocity()(previous, current, context)
 
     for small in (10**9, 0):
         monkeypatch.setattr(day_by_day, "SMALL_DAY", small)
@@ -233,7 +233,7 @@ def test_a_day_begins_without_a_step_before(counts, monkeypatch):
 
 
 def test_a_gap_is_a_share_of_the_cost(counts, monkeypatch):
-    from rekindle.attacks.assignment import steps
+    from rekindle.assignment import steps
 
     monkeypatch.setattr(day_by_day, "SMALL_DAY", 0)
     whole = steps.recover_day

@@ -8,11 +8,11 @@ import pytest
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.attacks.habits import Habits, agree, plan
-from rekindle.attacks.habits.chance import generator, gumbel
+from rekindle.attacks.habits import Habits, confidence_from_agreement, schedule
 from rekindle.attacks.habits.polish import HOURS, Profile, _dwells, fits, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.rng import generator, gumbel
 from rekindle.attacks.habits.track import track
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 
@@ -35,8 +35,8 @@ def found(counts):
 @pytest.fixture
 def few_proposals(monkeypatch):
     """The same plan with less work in it."""
-    for name, effort in plan.EFFORTS.items():
-        monkeypatch.setitem(plan.EFFORTS, name, dataclasses.replace(effort, proposals=3))
+    for name, effort in schedule.EFFORTS.items():
+        monkeypatch.setitem(schedule.EFFORTS, name, dataclasses.replace(effort, proposals=3))
 
 
 def run_of(counts, **settings):
@@ -80,19 +80,19 @@ def test_groups_of_answers(counts, few_proposals):
 
 def test_more_people_than_groups_can_have_vote_at_once(counts, monkeypatch, few_proposals):
     monkeypatch.setattr(plan, "MOST_PEOPLE_IN_GROUPS", 3)
-    made = plan.Plan.of(Problem.of(counts.values, counts.locations, counts.calendar), "normal", 0)
+    made = schedule.Schedule.of(Problem.of(counts.values, counts.locations, counts.calendar), "normal", 0)
     assert (made.groups, made.members, made.answers) == (0, plan.FEW_ANSWERS, plan.FEW_ANSWERS)
     assert Habits(effort="normal").recover(counts).trajectories.counts() == counts
 
 
 def test_the_plan_numbers_its_answers(problem):
-    made = plan.Plan.of(problem, "normal", 0)
+    made = schedule.Schedule.of(problem, "normal", 0)
     assert (made.groups, made.members, made.answers) == (6, 4, 24)
     assert made.parts >= 30
     assert [list(made.group(number)) for number in (24, 29)] == [[0, 1, 2, 3], [20, 21, 22, 23]]
     assert made.proposals == 110 * problem.people
     assert (made.group_rounds, made.final_rounds, made.link_rounds) == (3, 4, 20)
-    low = plan.Plan.of(problem, "low", 0)
+    low = schedule.Schedule.of(problem, "low", 0)
     assert (low.groups, low.answers) == (0, 4)
 
 
@@ -104,15 +104,15 @@ def test_without_room_for_the_polish_answers_only_vote(counts, found, monkeypatc
     assert sweep_work(made) > 0
     monkeypatch.setattr(polish, "MOST_STATES", 1)
     assert not fits(made)
-    assert plan.Plan.of(made, "low", 0).final_rounds == 0
+    assert schedule.Schedule.of(made, "low", 0).final_rounds == 0
     assert Habits(effort="low").recover(counts).trajectories.counts() == counts
 
 
 @pytest.mark.parametrize(("people", "steps", "places"), [(5_001, 1, 1), (1, 1, 5_001), (4_001, 5_000, 1)])
 def test_what_is_beyond_reach_is_refused(people, steps, places):
     with pytest.raises(InvalidData, match="Use Enhanced"):
-        plan.Plan.check(people, steps, places)
-    plan.Plan.check(people - 1, steps, places - (places > 1))
+        schedule.Schedule.check(people, steps, places)
+    schedule.Schedule.check(people - 1, steps, places - (places > 1))
 
 
 def test_days_are_fed_saved_and_resumed(counts, found, tmp_path):
@@ -178,7 +178,7 @@ def test_a_stop_before_or_during_the_work_gives_whole_days(counts):
 
 
 def test_a_stop_is_heeded_between_all_stages(problem):
-    made = plan.Plan.of(problem, "low", 0)
+    made = schedule.Schedule.of(problem, "low", 0)
     for after in range(3):
         left = iter([False] * after + [True] * 20)
         assert plan.follow(problem, made, 0, lambda left=left: next(left)) is None
@@ -194,17 +194,17 @@ def test_a_stop_is_heeded_between_all_stages(problem):
 
 def test_agreement_is_the_share_of_recoveries_that_say_the_same(counts):
     several = [rk.Enhanced(seed=seed).recover(counts) for seed in range(3)]
-    found = agree([several[0], several[0], several[0]])
+    found = confidence_from_agreement([several[0], several[0], several[0]])
     assert (found.confidence == 1).all()
     assert found.trajectories is several[0].trajectories
-    found = agree(several)
+    found = confidence_from_agreement(several)
     assert found.confidence.shape == (4, 12)
     assert set(np.unique(np.round(found.confidence * 3, 6))) <= {1.0, 2.0, 3.0}
     with pytest.raises(InvalidData, match="There are 1 recoveries"):
-        agree(several[:1])
+        confidence_from_agreement(several[:1])
     other = random_truth(np.random.default_rng(9), people=4, places=4, steps=12, step="4h").counts()
     with pytest.raises(InvalidData, match="not of the same counts"):
-        agree([several[0], rk.Enhanced().recover(other)])
+        confidence_from_agreement([several[0], rk.Enhanced().recover(other)])
 
 
 def test_gumbel_numbers_have_the_mean_of_their_kind():

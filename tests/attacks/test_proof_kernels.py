@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks.assignment import gain, plain, step_kernel
-from rekindle.attacks.assignment.gain import _Gains, _Profiles, gain_matrix, link_by_gain
-from rekindle.attacks.assignment.sparse import Candidates, relative_gap
-from rekindle.attacks.assignment.step_kernel import EXTRAPOLATE, POPULAR
-from rekindle.attacks.assignment.steps import recover_day
-from rekindle.attacks.assignment.transport import transport
+from rekindle.assignment import gain, plain, step_kernel
+from rekindle.assignment.sparse import Candidates, relative_gap
+from rekindle.assignment.step_kernel import EXTRAPOLATE, POPULAR
+from rekindle.assignment.steps import recover_day
+from rekindle.assignment.transport import transport
+from rekindle.attacks.gain import _Gains, _Profiles, gain_matrix, link_by_gain
 
 Floats = Any
 

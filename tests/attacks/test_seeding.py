@@ -1,4 +1,4 @@
-"""The published code's seeding, for comparison: every day begins with the counts of the very first step."""
+"""The published code's first_step_counts, for comparison: every day begins with the counts of the very first step."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def counts():
 
 @pytest.mark.parametrize("kind", [rk.Baseline, rk.Enhanced])
 def test_only_later_midnights_miss_the_counts(kind, counts):
-    found = kind(seeding="first_day").recover(counts).trajectories.counts().values
+    found = kind(first_step_counts="first_day").recover(counts).trajectories.counts().values
     midnights = [day.start for day in counts.calendar.days()]
     assert (found[midnights] == counts.values[0]).all()
     others = np.setdiff1d(np.arange(counts.steps), midnights)
@@ -32,10 +32,10 @@ def test_only_later_midnights_miss_the_counts(kind, counts):
 
 
 def test_first_day_and_default_follow_the_text(counts):
-    text, code = rk.Enhanced().recover(counts), rk.Enhanced(seeding="first_day").recover(counts)
+    text, code = rk.Enhanced().recover(counts), rk.Enhanced(first_step_counts="first_day").recover(counts)
     day = counts.calendar.day(0)
     assert np.array_equal(text.trajectories.cells[:, day], code.trajectories.cells[:, day])
-    assert rk.Enhanced() == rk.Enhanced(seeding="each_day")
+    assert rk.Enhanced() == rk.Enhanced(first_step_counts="each_day")
     assert text.trajectories.counts() == counts
 
 
@@ -43,14 +43,14 @@ def test_a_day_is_walked_from_the_seeds():
     """Two towers: at the second midnight both people are in b, but the walk begins with one in each."""
     places = rk.Locations([[0, 0], [5, 0]], ["a", "b"])
     counts = rk.Counts([[1, 1], [1, 1], [0, 2], [2, 0]], places, rk.Calendar("2024-01-01", "12h"))
-    found = rk.Enhanced(seeding="first_day").recover(counts)
+    found = rk.Enhanced(first_step_counts="first_day").recover(counts)
     assert sorted(found.trajectories.cells[:, 2:].tolist()) == [[0, 0], [1, 0]]
     assert found.step_costs[3] == 5.0
 
 
 @pytest.mark.parametrize("kind", [rk.Baseline, rk.Enhanced])
 def test_batches_and_a_saved_run_give_the_same(kind, counts, tmp_path):
-    attack = kind(seeding="first_day", seed=1, workers=2)
+    attack = kind(first_step_counts="first_day", seed=1, workers=2)
     whole = attack.recover(counts).trajectories
     run = attack.start(counts.locations, counts.calendar, people=counts.people)
     days = list(counts.days())
@@ -58,11 +58,11 @@ def test_batches_and_a_saved_run_give_the_same(kind, counts, tmp_path):
         run.feed(day)
     run.save(tmp_path / "run.npz")
     resumed = rk.resume(tmp_path / "run.npz")
-    assert resumed.attack.seeding == "first_day"
+    assert resumed.attack.first_step_counts == "first_day"
     resumed.feed(counts.part(slice(counts.calendar.day(2).start, counts.steps)))
     assert resumed.trajectories() == whole
 
 
 def test_other_seedings_are_refused():
     with pytest.raises(rk.InvalidSetting, match="'each_day' or 'first_day'"):
-        rk.Enhanced(seeding="last_day")
+        rk.Enhanced(first_step_counts="last_day")

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rekindle.io.files import read_json
-from rekindle.io.lock import lock_file
+from rekindle.io.safety.files import read_json
+from rekindle.io.safety.lock import lock_file
 
 ENVIRONMENT = {
     **os.environ,

@@ -9,9 +9,9 @@ from tests.small import random_truth
 from tests.sources.raw import some_points
 
 import rekindle as rk
-from rekindle.audit import audit
+from rekindle.auditing import audit
 from rekindle.cli import main
-from rekindle.io.files import new_file, output
+from rekindle.io.safety.files import new_file, output
 
 TRUTH = random_truth(np.random.default_rng(5), people=6, places=4, steps=36, step="2h")
 

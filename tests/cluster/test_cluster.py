@@ -12,8 +12,8 @@ import time
 import pytest
 
 import rekindle as rk
-from rekindle.audit import audit
-from rekindle.audit import work as audit_work
+from rekindle.auditing import audit
+from rekindle.auditing import work as audit_work
 from rekindle.defences import Round
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")

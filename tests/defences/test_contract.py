@@ -14,22 +14,22 @@ from rekindle.defences import (
     Chain,
     CoarserSpace,
     CoarserTime,
-    Geometric,
-    Laplace,
+    GeometricNoise,
+    LaplaceNoise,
     Round,
     Sample,
     Suppress,
-    repair,
 )
 from rekindle.model import Release
+from rekindle.repairing import repair
 
 EXAMPLES = {
     "suppress": Suppress(below=3),
     "suppress-keeping-zeros": Suppress(below=3, zeros=False),
     "round": Round(to=3),
     "cap": Cap(at=3),
-    "laplace": Laplace(epsilon=1.0, per="event", seed=1),
-    "geometric": Geometric(epsilon=20.0, per="person-day", neighbours="substitute", seed=1),
+    "laplace": LaplaceNoise(epsilon=1.0, per="event", seed=1),
+    "geometric": GeometricNoise(epsilon=20.0, per="person-day", neighbours="substitute", seed=1),
     "coarser-space": CoarserSpace(km=2.0),
     "coarser-time": CoarserTime(step="4h"),
     "sample": Sample(share=0.5, seed=1),
@@ -40,7 +40,7 @@ EXAMPLES = {
             CoarserSpace(km=2.0),
             CoarserTime(step="4h"),
             Cap(at=9),
-            Geometric(epsilon=1.0, per="event", seed=1),
+            GeometricNoise(epsilon=1.0, per="event", seed=1),
             Suppress(below=2),
             Round(to=2),
         ]
@@ -151,7 +151,7 @@ def test_a_sample_must_come_first():
 
 
 def test_chain_gives_each_a_seed_of_its_own(truth):
-    chain = Chain([Sample(share=0.5), Geometric(epsilon=1, per="event")]).seeded(3)
+    chain = Chain([Sample(share=0.5), GeometricNoise(epsilon=1, per="event")]).seeded(3)
     assert len({one.seed for one in chain.defences}) == 2
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import rekindle as rk
-from rekindle.defences import Chain, Laplace, Sample, Suppress, repair
+from rekindle.defences import Chain, LaplaceNoise, Sample, Suppress
 from rekindle.evaluation import map_people, utility
+from rekindle.repairing import repair
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,9 @@ def exposure(defence, city, people=None):
 
 
 def test_more_noise_exposes_less_in_the_end(city):
-    known = [exposure(Laplace(epsilon=e, per="event", seed=0), city, city.people) for e in (0.3, 0.03, 0.003, 0.0003)]
+    known = [
+        exposure(LaplaceNoise(epsilon=e, per="event", seed=0), city, city.people) for e in (0.3, 0.03, 0.003, 0.0003)
+    ]
     assert known == sorted(known, reverse=True)
     assert known[0] > 2 * known[-1]
 
@@ -41,7 +44,7 @@ def test_suppression_of_ones_alone_is_undone(city):
 def test_stronger_defences_leave_less_use(city):
     counts = city.counts()
     for stronger in (
-        [Laplace(epsilon=e, per="event", seed=0) for e in (3.0, 0.3, 0.03)],
+        [LaplaceNoise(epsilon=e, per="event", seed=0) for e in (3.0, 0.3, 0.03)],
         [Suppress(below=k) for k in (2, 3, 5)],
     ):
         left = [utility(counts, defence(city)) for defence in stronger]

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import rekindle as rk
-from rekindle.defences import Cap, Chain, CoarserTime, Geometric, Laplace, Round, Sample, Suppress
+from rekindle.defences import Cap, Chain, CoarserTime, GeometricNoise, LaplaceNoise, Round, Sample, Suppress
 from rekindle.model import Release
 
 calendar = rk.Calendar("2024-03-01", "10min", 144 * 7)
@@ -19,7 +19,7 @@ def noise_of(release):
     return (release.values - counts.values).ravel()
 
 
-@pytest.mark.parametrize("kind", [Laplace, Geometric])
+@pytest.mark.parametrize("kind", [LaplaceNoise, GeometricNoise])
 @pytest.mark.parametrize(
     ("epsilon", "per", "event", "day", "person"),
     [
@@ -38,12 +38,12 @@ def test_budget_is_converted(kind, epsilon, per, event, day, person):
 
 
 def test_budget_of_less_than_a_day():
-    budget = Laplace(epsilon=1.0, per="person-day").budget(calendar.closed_at(10))
+    budget = LaplaceNoise(epsilon=1.0, per="person-day").budget(calendar.closed_at(10))
     assert budget.per_person_day == budget.per_person == pytest.approx(1.0)
 
 
 def test_the_conversion_is_shown():
-    text = Laplace(epsilon=2.64, per="person-day").budget(calendar).describe()
+    text = LaplaceNoise(epsilon=2.64, per="person-day").budget(calendar).describe()
     assert "0.0183333 x 144 steps = 2.64" in text
     assert "0.0183333 x 1008 steps = 18.48" in text
     assert "for substitute multiply by 2" in text
@@ -51,19 +51,19 @@ def test_the_conversion_is_shown():
 
 
 def test_longer_steps_need_less_noise():
-    noise = Laplace(epsilon=1.0, per="person-day", seed=0)
+    noise = LaplaceNoise(epsilon=1.0, per="person-day", seed=0)
     often, seldom = noise(counts), Chain([CoarserTime(step="2h"), noise])(counts)
     assert np.abs(noise_of(often)).mean() == pytest.approx(144, rel=0.05)
     assert np.abs(seldom.values).mean() == pytest.approx(12, rel=0.1)
 
 
 def test_simulated_laplace_noise():
-    drawn = noise_of(Laplace(epsilon=0.5, per="event", seed=3)(counts))
+    drawn = noise_of(LaplaceNoise(epsilon=0.5, per="event", seed=3)(counts))
     assert stats.kstest(drawn, stats.laplace(scale=2.0).cdf).pvalue > 1e-3
 
 
 def test_simulated_geometric_noise():
-    drawn = noise_of(Geometric(epsilon=0.5, per="event", neighbours="substitute", seed=3)(counts))
+    drawn = noise_of(GeometricNoise(epsilon=0.5, per="event", neighbours="substitute", seed=3)(counts))
     assert np.array_equal(drawn, np.rint(drawn))
     value, frequency = np.unique(np.clip(drawn, -12, 12), return_counts=True)
     law = stats.dlaplace(0.25)
@@ -73,10 +73,10 @@ def test_simulated_geometric_noise():
 
 
 def test_zeros_are_noisy_too():
-    assert (Laplace(epsilon=1.0, per="event", seed=0)(counts).values[:, 1:] != 0).all()
+    assert (LaplaceNoise(epsilon=1.0, per="event", seed=0)(counts).values[:, 1:] != 0).all()
 
 
-@pytest.mark.parametrize("kind", [Laplace, Geometric])
+@pytest.mark.parametrize("kind", [LaplaceNoise, GeometricNoise])
 @pytest.mark.parametrize("neighbours", ["add-remove", "substitute"])
 def test_simulated_like_opendp(kind, neighbours):
     pytest.importorskip("opendp", reason="OpenDP is not installed (extra dp)")
@@ -84,13 +84,13 @@ def test_simulated_like_opendp(kind, neighbours):
     published, simulated = noise_of(kind(**setting)(counts)), noise_of(kind(**setting, seed=1)(counts))
     assert stats.ks_2samp(published, simulated).pvalue > 1e-6
     assert np.abs(published).mean() == pytest.approx(np.abs(simulated).mean(), rel=0.05)
-    if kind is Geometric:
+    if kind is GeometricNoise:
         assert np.array_equal(published, np.rint(published))
 
 
 def test_opendp_draws_anew():
     pytest.importorskip("opendp", reason="OpenDP is not installed (extra dp)")
-    noise = Geometric(epsilon=0.1, per="event", seed=1).for_publication()
+    noise = GeometricNoise(epsilon=0.1, per="event", seed=1).for_publication()
     assert noise.seed is None
     first, second = noise(counts), noise(counts)
     assert first != second
@@ -101,22 +101,24 @@ def test_without_opendp_nothing_is_published(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(rk.InvalidSetting, match=r"pip install 'rekindle\[dp\]'"):
-        Laplace(epsilon=1.0, per="event")(counts)
-    simulated = Laplace(epsilon=1.0, per="event", seed=0)(counts)
+        LaplaceNoise(epsilon=1.0, per="event")(counts)
+    simulated = LaplaceNoise(epsilon=1.0, per="event", seed=0)(counts)
     assert simulated.history[0].endswith("simulated, not for publication")
 
 
-@pytest.mark.parametrize("before", [Suppress(below=1), Round(to=2), Geometric(epsilon=1, per="event", seed=0)])
+@pytest.mark.parametrize("before", [Suppress(below=1), Round(to=2), GeometricNoise(epsilon=1, per="event", seed=0)])
 def test_noise_comes_before_what_breaks_its_budget(before):
     with pytest.raises(rk.InvalidSetting, match="its budget would not be what it says"):
-        Chain([before, Geometric(epsilon=1.0, per="event", seed=0)])(rk.Counts([[2, 4]] * 3, rk.Locations([[0, 0], [1, 0]]), rk.Calendar("2024-03-01", "1h")))  # fmt: skip
+        Chain([before, GeometricNoise(epsilon=1.0, per="event", seed=0)])(rk.Counts([[2, 4]] * 3, rk.Locations([[0, 0], [1, 0]]), rk.Calendar("2024-03-01", "1h")))  # fmt: skip
     with pytest.raises(rk.InvalidSetting, match="withheld or not whole"):
-        Geometric(epsilon=1.0, per="event", seed=0)(Release([[0.5]], rk.Locations([[0, 0]]), rk.Calendar("2024-03-01", "1h")))  # fmt: skip
+        GeometricNoise(epsilon=1.0, per="event", seed=0)(Release([[0.5]], rk.Locations([[0, 0]]), rk.Calendar("2024-03-01", "1h")))  # fmt: skip
 
 
 def test_noise_may_follow_these():
     truth = rk.SyntheticCity(people=10, days=1, step="1h").trajectories()
-    chain = Chain([Sample(share=0.5), CoarserTime(step="2h"), Cap(at=2), Laplace(epsilon=1.0, per="event", seed=0)])
+    chain = Chain(
+        [Sample(share=0.5), CoarserTime(step="2h"), Cap(at=2), LaplaceNoise(epsilon=1.0, per="event", seed=0)]
+    )
     assert len(chain(truth).history) == 4
 
 
@@ -131,9 +133,9 @@ def test_noise_may_follow_these():
 )
 def test_refuses(settings, problem):
     with pytest.raises(rk.InvalidSetting, match=problem):
-        Laplace(**settings)
+        LaplaceNoise(**settings)
 
 
 def test_refuses_a_calendar_without_end():
     with pytest.raises(rk.InvalidData, match="no end"):
-        Laplace(epsilon=1, per="person").budget(rk.Calendar("2024-03-01", "1h"))
+        LaplaceNoise(epsilon=1, per="person").budget(rk.Calendar("2024-03-01", "1h"))

@@ -14,8 +14,8 @@ def write_outputs(out: Path, threads: int) -> None:
     """Prepare points, attack the dataset with every attack, in plain numpy and compiled, and audit it."""
     from tests.sources.raw import some_points
 
+    from rekindle.assignment import gain
     from rekindle.attacks import ATTACKS, day_by_day
-    from rekindle.attacks.assignment import gain
     from rekindle.cli import main
 
     def rekindle(*arguments: object) -> None:

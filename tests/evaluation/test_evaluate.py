@@ -105,7 +105,7 @@ def test_yardsticks_meet_the_counts(truth, seed):
 
 def test_yardsticks_have_a_spread_over_seeds():
     truth = random_truth(np.random.default_rng(0), people=15, places=9, steps=48, stay=0.9)
-    beside = rk.yardsticks(truth, seeds=4)
+    beside = rk.reference_scores(truth, seeds=4)
     for found in (beside.chance, beside.naive):
         assert set(found) == {metric.name for metric in METRICS}
         assert len(found["accuracy"].values) == 4

@@ -20,11 +20,11 @@ from rekindle.evaluation import (
     map_people,
     mapping,
     mapping_kernel,
+    reference_scores,
     stay_if_possible,
     top_places,
     uniqueness,
     utility,
-    yardsticks,
 )
 from rekindle.evaluation import exposure as exposures
 from rekindle.evaluation.confidence import assess_confidence
@@ -205,7 +205,7 @@ def test_settings_are_by_keyword_and_results_stay_as_they_are():
     for attack in (deal_at_random, stay_if_possible):
         with pytest.raises(TypeError, match="positional"):
             attack(truth.counts(), 1)
-    results = [evaluate(truth, truth), yardsticks(truth, seeds=1), utility(truth.counts(), truth.counts())]
+    results = [evaluate(truth, truth), reference_scores(truth, seeds=1), utility(truth.counts(), truth.counts())]
     for result in [*results, map_people(truth, truth), expose(truth, truth), Spread.of([1.0])]:
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(result, dataclasses.fields(result)[0].name, 3)

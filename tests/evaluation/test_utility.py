@@ -6,7 +6,7 @@ from scipy import stats
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.defences import Chain, CoarserSpace, CoarserTime, Laplace, Round, Sample, Suppress
+from rekindle.defences import Chain, CoarserSpace, CoarserTime, LaplaceNoise, Round, Sample, Suppress
 from rekindle.evaluation import UTILITIES, Utility, implied_flows, utility
 from rekindle.evaluation.utility import read_at
 from rekindle.model import Release
@@ -82,7 +82,7 @@ def test_a_sample_is_scaled(truth):
 @pytest.mark.parametrize(
     "stronger",
     [
-        [Laplace(epsilon=epsilon, per="event", seed=0) for epsilon in (10, 3, 1, 0.3, 0.1)],
+        [LaplaceNoise(epsilon=epsilon, per="event", seed=0) for epsilon in (10, 3, 1, 0.3, 0.1)],
         [Suppress(below=below) for below in (1, 2, 3, 4, 5)],
         [CoarserTime(step=step) for step in ("2h", "4h", "12h")],
     ],

@@ -16,11 +16,11 @@ from tests.small import random_truth
 
 import rekindle as rk
 from rekindle.attacks.state import read_run
-from rekindle.audit.work import Result, Store, Task
+from rekindle.auditing.work import Result, Store, Task
 from rekindle.defences.parse import parse_defence
 from rekindle.io.recovery import RecoveryFolder
-from rekindle.io.tables import write_locations
-from rekindle.io.trajectories import read_trajectories, write_trajectories
+from rekindle.io.tables.counts import write_locations
+from rekindle.io.tables.trajectories import read_trajectories, write_trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.sources import read_cabspotting, read_geolife, read_points, read_porto
 from rekindle.sources.points import collect
@@ -387,7 +387,7 @@ def people() -> rk.Trajectories:
 def _written(suffix: str, kind: str) -> tuple[bytes, ...]:
     import tempfile
 
-    from rekindle.io.release import write_release
+    from rekindle.io.tables.release import write_release
 
     truth = people()
     counts, found = truth.counts(), []

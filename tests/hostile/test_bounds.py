@@ -9,7 +9,7 @@ import pytest
 from tests.hostile.readers import people
 
 import rekindle as rk
-from rekindle.io.untrusted import check_file, check_parquet, files_in, open_zip, read_arrays, read_content
+from rekindle.io.safety.untrusted import check_file, check_parquet, files_in, open_zip, read_arrays, read_content
 from rekindle.sources import read_cabspotting, read_geolife, read_points
 
 MOST_MEMORY = 500_000_000
@@ -83,7 +83,7 @@ def test_names_that_no_file_has(tmp_path):
 def test_a_file_that_grows_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(b"12345")
-    monkeypatch.setattr("rekindle.io.untrusted.check_file", lambda *a, **k: 4)
+    monkeypatch.setattr("rekindle.io.safety.untrusted.check_file", lambda *a, **k: 4)
     with pytest.raises(rk.InvalidFile, match="changed while it was read"):
         read_content(path)
 

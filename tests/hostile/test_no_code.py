@@ -12,7 +12,7 @@ import pytest
 from tests.hostile.readers import READERS, attempt
 
 import rekindle as rk
-from rekindle.io.untrusted import read_arrays
+from rekindle.io.safety.untrusted import read_arrays
 
 SOURCES = sorted(Path(rk.__file__).parent.rglob("*.py"))
 MODULES = {

@@ -12,10 +12,10 @@ from tests.hostile.readers import READERS, TEXTS, attempt
 
 import rekindle as rk
 from rekindle.attacks.state import SavedRun, read_run, write_run
-from rekindle.io.files import read_json, write_json
-from rekindle.io.release import write_release
-from rekindle.io.tables import write_locations
-from rekindle.io.trajectories import read_trajectories, write_trajectories
+from rekindle.io.safety.files import read_json, write_json
+from rekindle.io.tables.counts import write_locations
+from rekindle.io.tables.release import write_release
+from rekindle.io.tables.trajectories import read_trajectories, write_trajectories
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAMES = st.one_of(st.sampled_from(TEXTS), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))

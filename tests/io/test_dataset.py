@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.small import random_truth, truths
 
 import rekindle as rk
-from rekindle.io.trajectories import read_trajectories
+from rekindle.io.tables.trajectories import read_trajectories
 
 LOCATIONS = rk.Locations([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]], ["a", "b", "c"])
 TRUTH = rk.Trajectories(

@@ -11,7 +11,7 @@ import pytest
 
 import rekindle as rk
 from rekindle.errors import OutputFailed, OutputInUse
-from rekindle.io.files import leftovers, new_file, new_folder, output, read_json, remove_leftovers, write_json
+from rekindle.io.safety.files import leftovers, new_file, new_folder, output, read_json, remove_leftovers, write_json
 
 
 def names(folder):
@@ -102,7 +102,7 @@ def test_a_failed_exchange_puts_the_old_folder_back(tmp_path, monkeypatch):
             raise OSError("disk gone")
         replace(source, target)
 
-    monkeypatch.setattr("rekindle.io.files._swap", lambda *_: False)
+    monkeypatch.setattr("rekindle.io.safety.files._swap", lambda *_: False)
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk gone"), new_folder(folder, overwrite=True) as temporary:
         (temporary / "new").touch()
@@ -146,7 +146,7 @@ def test_an_overwritten_folder_is_there_at_every_moment(tmp_path, monkeypatch, s
     with new_folder(tmp_path / "a") as temporary:
         (temporary / "old").touch()
     if not swaps:
-        monkeypatch.setattr("rekindle.io.files._swap", lambda *_: False)
+        monkeypatch.setattr("rekindle.io.safety.files._swap", lambda *_: False)
         monkeypatch.setattr("os.replace", watching)
         with pytest.raises(SystemExit), new_folder(tmp_path / "a", overwrite=True) as temporary:
             (temporary / "new").touch()
@@ -204,7 +204,7 @@ def test_leftovers_go_away_but_not_those_of_the_living(tmp_path):
 
 def test_two_processes_do_not_write_the_same(tmp_path):
     script = (
-        "import sys; from rekindle.io.files import output\n"
+        "import sys; from rekindle.io.safety.files import output\n"
         "with output(sys.argv[1]):\n    print('mine', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "a")]

@@ -13,8 +13,8 @@ import pytest
 import rekindle as rk
 from rekindle.errors import InvalidData, InvalidFile, OutputInUse
 from rekindle.io import files, lock, read_recovery, untrusted
-from rekindle.io.files import _exchange, new_folder, output, write_failure
-from rekindle.io.untrusted import _Thrift, check_parquet, check_table
+from rekindle.io.safety.files import _exchange, new_folder, output, write_failure
+from rekindle.io.safety.untrusted import _Thrift, check_parquet, check_table
 
 
 @pytest.fixture

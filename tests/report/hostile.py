@@ -3,8 +3,8 @@
 from functools import cache
 
 import rekindle as rk
-from rekindle.audit import audit
-from rekindle.defences import Geometric, Round
+from rekindle.auditing import audit
+from rekindle.defences import GeometricNoise, Round
 
 HOSTILE = (
     "<script>window.hacked=1</script>",
@@ -31,7 +31,7 @@ def hostile_audit(with_truth=True):
     return audit(
         truth if with_truth else truth.counts(),
         attacks=[rk.Baseline(), rk.Enhanced()],
-        defences=[Round(to=2), Geometric(epsilon=1, per="event")],
+        defences=[Round(to=2), GeometricNoise(epsilon=1, per="event")],
         seeds=2,
         workers=1,
     )

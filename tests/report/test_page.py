@@ -11,7 +11,7 @@ import pytest
 from tests.report.hostile import HOSTILE, hostile_audit, hostile_truth
 
 import rekindle as rk
-from rekindle.audit import audit
+from rekindle.auditing import audit
 from rekindle.report.page import _encode, build_page
 from rekindle.report.words import advice, headline, percent, summary
 

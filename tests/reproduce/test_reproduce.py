@@ -130,20 +130,20 @@ def counts():
     return random_truth(np.random.default_rng(3), people=9, places=9, steps=36).counts()
 
 
-@pytest.mark.parametrize("attack", [rk.Baseline(), rk.Enhanced(), rk.Enhanced(seeding="first_day")])
+@pytest.mark.parametrize("attack", [rk.Baseline(), rk.Enhanced(), rk.Enhanced(first_step_counts="first_day")])
 def test_consistency_of_the_attacks(attack, counts):
     found = check(attack.recover(counts), attack, counts)
-    midnights = 0 if attack.seeding == "each_day" else 2
+    midnights = 0 if attack.first_step_counts == "each_day" else 2
     assert (found.missed, found.gap) == (midnights, 0)
     assert found.checked == found.optimal > 25
 
 
-@pytest.mark.parametrize("attack", [rk.Baseline(), rk.Enhanced(), rk.Enhanced(seeding="first_day")])
+@pytest.mark.parametrize("attack", [rk.Baseline(), rk.Enhanced(), rk.Enhanced(first_step_counts="first_day")])
 def test_scipys_ties_are_another_optimum(attack, counts):
     found = recover_with_scipy(attack, counts)
     recovery = dataclasses.replace(attack.recover(counts), trajectories=found)
     result = check(recovery, attack, counts)
-    assert result.missed == (0 if attack.seeding == "each_day" else 2)
+    assert result.missed == (0 if attack.first_step_counts == "each_day" else 2)
     assert result.optimal == result.checked
     assert found != attack.recover(counts).trajectories
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
 from rekindle.attacks.baseline import Baseline
-from rekindle.attacks.costs import MoveCost, Popular, Situation, Stay, TargetCost, Velocity
+from rekindle.attacks.costs import MoveContext, MoveCost, Popular, Stay, TargetCost, Velocity
 from rekindle.attacks.day_by_day import DayByDay
 from rekindle.attacks.enhanced import Enhanced
-from rekindle.attacks.habits import Habits, agree
+from rekindle.attacks.habits import Habits, confidence_from_agreement
 from rekindle.attacks.linking import InformationGain, LinkingCost
 from rekindle.attacks.state import read_run
 from rekindle.errors import InvalidFile, InvalidSetting
@@ -23,16 +23,16 @@ __all__ = [
     "Habits",
     "InformationGain",
     "LinkingCost",
+    "MoveContext",
     "MoveCost",
     "Popular",
     "Progress",
     "Recovery",
     "Run",
-    "Situation",
     "Stay",
     "TargetCost",
     "Velocity",
-    "agree",
+    "confidence_from_agreement",
     "resume",
 ]
 

@@ -35,7 +35,7 @@ class Recovery:
     ----------
     trajectories
         The rebuilt people. They have no names: their order means nothing. Their counts are those of the release at every
-        step (but with the setting ``seeding="first_day"``, which copies a slip of the published code).
+        step (but with the setting ``first_step_counts="first_day"``, which copies a slip of the published code).
     attack
         The attack with its settings.
     step_costs

@@ -1,7 +1,7 @@
 """What a move costs: the heuristics for how people get from one step to the next.
 
-A move cost is any object that can be called as ``cost(previous, current, situation)`` and gives a matrix of rows x
-locations. It may depend on where a person was at the step before, where they are, and the situation, never on who they
+A move cost is any object that can be called as ``cost(previous, current, context)`` and gives a matrix of rows x
+locations. It may depend on where a person was at the step before, where they are, and the context, never on who they
 are: people with the same two places are interchangeable.
 """
 
@@ -17,11 +17,11 @@ from scipy import sparse
 
 from rekindle.model import Locations
 
-__all__ = ["MoveCost", "Popular", "Situation", "Stay", "TargetCost", "Velocity", "aims", "popular_places"]
+__all__ = ["MoveContext", "MoveCost", "Popular", "Stay", "TargetCost", "Velocity", "is_target_cost", "popular_places"]
 
 
 @dataclass(frozen=True)
-class Situation:
+class MoveContext:
     """What is known when a move is priced.
 
     Attributes
@@ -45,7 +45,7 @@ class MoveCost(Protocol):
     """What every move cost is."""
 
     def __call__(
-        self, previous: NDArray[np.int32], current: NDArray[np.int32], situation: Situation
+        self, previous: NDArray[np.int32], current: NDArray[np.int32], context: MoveContext
     ) -> NDArray[np.float64]:
         """Price the moves of several rows to every place.
 
@@ -53,7 +53,7 @@ class MoveCost(Protocol):
         ----------
         previous, current
             (rows,) indices of the place at the step before and now; equal at the first step of a day.
-        situation
+        context
             What else is known.
 
         Returns
@@ -75,15 +75,15 @@ class TargetCost:
     remembers: ClassVar[bool] = False
 
     def __call__(
-        self, previous: NDArray[np.int32], current: NDArray[np.int32], situation: Situation
+        self, previous: NDArray[np.int32], current: NDArray[np.int32], context: MoveContext
     ) -> NDArray[np.float64]:
         """Price the moves of several rows to every place: (rows, locations) float64, km."""
-        locations = situation.locations
+        locations = context.locations
         here = locations.xy_km[current]
         target = here + (here - locations.xy_km[previous]) if self.extrapolates else here  # equation (1)
         cost = locations.distances_from(target)  # equation (2)
         if self.remembers:
-            indptr, indices = popular_places(situation.transitions)
+            indptr, indices = popular_places(context.transitions)
             for row, place in enumerate(current):
                 followers = indices[indptr[place] : indptr[place + 1]]
                 if len(followers):
@@ -91,7 +91,7 @@ class TargetCost:
         return cost
 
 
-def aims(cost: MoveCost) -> TypeGuard[TargetCost]:
+def is_target_cost(cost: MoveCost) -> TypeGuard[TargetCost]:
     """Whether a cost is what its targets say; not where a subclass has a price of its own."""
     return isinstance(cost, TargetCost) and type(cost).__call__ is TargetCost.__call__
 

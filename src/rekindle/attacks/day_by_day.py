@@ -19,9 +19,9 @@ from joblib import Parallel, cpu_count, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rekindle.attacks.assignment.plain import step_to_targets, step_with_costs
+from rekindle.assignment.plain import step_to_targets, step_with_costs
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
-from rekindle.attacks.costs import MoveCost, Situation, Stay, aims, popular_places
+from rekindle.attacks.costs import MoveContext, MoveCost, Stay, is_target_cost, popular_places
 from rekindle.attacks.linking import InformationGain, LinkingCost, link
 from rekindle.attacks.state import SavedRun, write_run
 from rekindle.errors import InvalidSetting, Stopped
@@ -57,7 +57,7 @@ class DayByDay(Attack):
     seed
         None: interchangeable people are listed by the place they begin the day in, and places by their index. A whole
         number: both orders are shuffled anew each day. Ties are everywhere, so several seeds show the spread they make.
-    seeding
+    first_step_counts
         ``"each_day"``: each day begins with its own counts, as in the paper's text. ``"first_day"``: every day begins with
         the counts of the very first step, as in the published code of the enhanced attack; only for comparison, because
         the first step of each later day then does not meet the counts. All other steps do.
@@ -72,7 +72,7 @@ class DayByDay(Attack):
     linking: LinkingCost = InformationGain()
     lookback_days: int = 1
     seed: int | None = None
-    seeding: Literal["each_day", "first_day"] = "each_day"
+    first_step_counts: Literal["each_day", "first_day"] = "each_day"
     workers: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -80,8 +80,10 @@ class DayByDay(Attack):
             raise InvalidSetting(f"lookback_days is {self.lookback_days!r}; it must be a whole number of at least 1.")
         if self.seed is not None and (not isinstance(self.seed, int) or self.seed < 0):
             raise InvalidSetting(f"seed is {self.seed!r}; it must be a whole number, not negative, or None.")
-        if self.seeding not in ("each_day", "first_day"):
-            raise InvalidSetting(f"seeding is {self.seeding!r}; it must be 'each_day' or 'first_day'.")
+        if self.first_step_counts not in ("each_day", "first_day"):
+            raise InvalidSetting(
+                f"first_step_counts is {self.first_step_counts!r}; it must be 'each_day' or 'first_day'."
+            )
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
             raise InvalidSetting(f"workers is {self.workers!r}; it must be a whole number of at least 1, or None.")
         for name in ("first", "night", "day", "linking"):
@@ -183,7 +185,7 @@ class DayByDayRun(Run):
 
     def _seeds(self, counts: Counts) -> NDArray[np.integer] | None:
         """(locations,) counts that every day begins with; None where each begins with its own."""
-        if self.attack.seeding == "each_day":
+        if self.attack.first_step_counts == "each_day":
             return None
         return (
             np.bincount(self._days[0].cells[:, 0], minlength=len(self.locations)) if self._days else counts.values[0]
@@ -337,7 +339,7 @@ class DayTask:
         # From here on, places are numbered in the order in which they are listed.
         listed = np.ascontiguousarray(counts, dtype=np.int64)
         costs = self._costs(len(counts) - 1)
-        if self.compiled and all(aims(cost) for cost in (attack.first, attack.night, attack.day)):
+        if self.compiled and all(is_target_cost(cost) for cost in (attack.first, attack.night, attack.day)):
             cells, totals, gap = self._recover_compiled(listed, first, costs, places)
         else:
             cells, totals, gap = self._recover_plain(listed, first, costs, places)
@@ -358,7 +360,7 @@ class DayTask:
     def _recover_compiled(
         self, counts: NDArray[np.int64], first: NDArray[np.int32], costs: list[MoveCost], places: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
-        from rekindle.attacks.assignment.steps import EXTRAPOLATE, POPULAR, recover_day  # takes a second to load
+        from rekindle.assignment.steps import EXTRAPOLATE, POPULAR, recover_day  # takes a second to load
 
         kinds = [EXTRAPOLATE * cost.extrapolates + POPULAR * cost.remembers for cost in costs]  # type: ignore[attr-defined]
         popular = self._popular(places) if self.attack.remembers else None
@@ -380,7 +382,7 @@ class DayTask:
             if self.stop():
                 raise Stopped("The run was stopped.")
             previous, current, following = cells[:, max(0, step - 1)], cells[:, step], counts[step + 1]
-            if aims(cost):
+            if is_target_cost(cost):
                 moved, totals[step] = step_to_targets(
                     previous if cost.extrapolates else None,
                     current,
@@ -389,14 +391,14 @@ class DayTask:
                     popular if cost.remembers else None,
                 )
             else:
-                situation = Situation(self.locations, self.start + step * self.step, self.transitions)
-                price = partial(_price, cost, listed, situation)
+                context = MoveContext(self.locations, self.start + step * self.step, self.transitions)
+                price = partial(_price, cost, listed, context)
                 moved, totals[step] = step_with_costs(previous, current, following, price, places, self.compiled)
             cells[:, step + 1] = moved
         return cells, totals, 0.0
 
 
 def _price(
-    cost: MoveCost, listed: NDArray[np.int32], situation: Situation, o: NDArray[np.int32], p: NDArray[np.int32]
+    cost: MoveCost, listed: NDArray[np.int32], context: MoveContext, o: NDArray[np.int32], p: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    return cost(listed[o], listed[p], situation)
+    return cost(listed[o], listed[p], context)

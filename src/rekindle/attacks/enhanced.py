@@ -19,7 +19,7 @@ class Enhanced(DayByDay):
     over the last `lookback_days`.
 
     The parameters are those of `DayByDay`, with these defaults: ``first=Stay(), night=Popular(), day=Popular(),
-    linking=InformationGain(), lookback_days=3, seed=None, seeding="each_day"``. ``seeding="first_day"`` is for comparison with
+    linking=InformationGain(), lookback_days=3, seed=None, first_step_counts="each_day"``. ``first_step_counts="first_day"`` is for comparison with
     the published code, which does not follow the paper's text there: see `DayByDay`.
 
     References

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks.assignment.link import Link
+from rekindle.attacks.link import Link
 from rekindle.errors import InvalidData
 
 __all__ = ["InformationGain", "Link", "LinkingCost", "link"]
@@ -95,7 +95,7 @@ def link(
         Asked from time to time whether to end early.
     """
     if compiled and type(cost) is InformationGain:
-        from rekindle.attacks.assignment.gain import link_by_gain  # takes a second to load
+        from rekindle.attacks.gain import link_by_gain  # takes a second to load
 
         return link_by_gain(past, today, locations, stop=stop)
     matrix = cost(past[0], today, locations)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidFile, OutputExists
-from rekindle.io.files import new_file
-from rekindle.io.untrusted import check_file, read_arrays
+from rekindle.io.safety.files import new_file
+from rekindle.io.safety.untrusted import check_file, read_arrays
 from rekindle.model import Calendar, Locations
 
 __all__ = ["SavedRun", "read_run", "write_run"]

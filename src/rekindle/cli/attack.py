@@ -26,7 +26,7 @@ from rekindle.cli.shared import (
 )
 from rekindle.errors import InvalidData
 from rekindle.io import RecoveryFolder, StoredRecovery, write_trajectories
-from rekindle.io.files import output
+from rekindle.io.safety.files import output
 from rekindle.model import Counts, Trajectories
 
 CHECKPOINT = "checkpoint.npz"

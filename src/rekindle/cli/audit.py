@@ -10,15 +10,15 @@ from joblib import cpu_count
 from rich.markup import escape
 
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.audit import Audit
-from rekindle.audit import audit as run_audit
+from rekindle.auditing import Audit
+from rekindle.auditing import audit as run_audit
 from rekindle.cli.memory import MemoryLimit, audit_bytes, check_memory, reading_bytes
 from rekindle.cli.shared import STOPPED, console, errors, make_attack, showing_progress, table
 from rekindle.defences import PRESETS, parse_defence
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, RekindleError
-from rekindle.io import Dataset, read_counts, read_dataset, read_release
-from rekindle.io.files import output, remove_leftovers
-from rekindle.model import Counts, Release, Trajectories
+from rekindle.io import read_counts, read_dataset, read_release
+from rekindle.io.safety.files import output, remove_leftovers
+from rekindle.model import Counts, Dataset, Release, Trajectories
 from rekindle.report import words
 
 ABOVE_LIMIT = 3

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rekindle.cli.shared import console
-from rekindle.io.clean import find_traces, remove_trace
+from rekindle.io.safety.clean import find_traces, remove_trace
 
 
 def clean(

@@ -15,8 +15,8 @@ from rekindle.defences import (
     CoarserSpace,
     CoarserTime,
     Defence,
-    Geometric,
-    Laplace,
+    GeometricNoise,
+    LaplaceNoise,
     Noise,
     Round,
     Sample,
@@ -27,10 +27,10 @@ from rekindle.defences.noise import Neighbours, Unit
 from rekindle.errors import InvalidData, InvalidSetting, OutputExists
 from rekindle.evaluation import UTILITIES, utility
 from rekindle.io import write_locations, write_release
-from rekindle.io.files import output
+from rekindle.io.safety.files import output
 from rekindle.model import Calendar
 
-NOISES: dict[str, type[Noise]] = {"laplace": Laplace, "geometric": Geometric}
+NOISES: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "geometric": GeometricNoise}
 
 
 def defend(

@@ -10,17 +10,18 @@ import typer
 from rich.markup import escape
 
 from rekindle.attacks import Baseline, Enhanced, Habits
-from rekindle.audit import Audit
-from rekindle.audit import audit as run_audit
+from rekindle.auditing import Audit
+from rekindle.auditing import audit as run_audit
 from rekindle.cli.audit import show
 from rekindle.cli.shared import console, showing_progress, table
-from rekindle.defences import CoarserSpace, Geometric, Suppress
-from rekindle.io import Dataset, write_dataset, write_trajectories
-from rekindle.io.files import check_new_folder, output
+from rekindle.defences import CoarserSpace, GeometricNoise, Suppress
+from rekindle.io import write_dataset, write_trajectories
+from rekindle.io.safety.files import check_new_folder, output
+from rekindle.model import Dataset
 from rekindle.sources.synthetic import SyntheticCity
 
 ATTACKS = (Baseline(), Enhanced(), Habits(effort="low"))
-DEFENCES = (Suppress(below=3), Geometric(epsilon=1.0, per="event"), CoarserSpace(km=3.0))
+DEFENCES = (Suppress(below=3), GeometricNoise(epsilon=1.0, per="event"), CoarserSpace(km=3.0))
 
 
 def demo(

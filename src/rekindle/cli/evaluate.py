@@ -12,10 +12,10 @@ from rich.markup import escape
 from rekindle.cli.memory import MemoryLimit, check_memory, described_size, evaluation_bytes
 from rekindle.cli.shared import check_output, console, label, short, showing_progress, table
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.evaluation import METRICS, Evaluation, Yardsticks, evaluate, yardsticks
+from rekindle.evaluation import METRICS, Evaluation, ReferenceScores, evaluate, reference_scores
 from rekindle.evaluation.confidence import Confidence, assess_confidence
 from rekindle.io import read_dataset, read_recovery
-from rekindle.io.files import output, write_json
+from rekindle.io.safety.files import output, write_json
 from rekindle.model import Trajectories
 
 
@@ -63,7 +63,7 @@ def evaluate_command(
     with output(target):
         with showing_progress("Matching people") as progress:
             result = evaluate(found.trajectories, truth, mapping=method, progress=progress)
-            beside = yardsticks(truth, seeds=seeds, mapping=method) if seeds else None
+            beside = reference_scores(truth, seeds=seeds, mapping=method) if seeds else None
             sure = None
             if found.confidence is not None:
                 sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=method)
@@ -85,7 +85,7 @@ def same_steps(truth: Trajectories, recovered: Trajectories) -> Trajectories:
     return truth.part(slice(offset, offset + recovered.steps))
 
 
-def show(name: str, result: Evaluation, beside: Yardsticks | None, sure: Confidence | None = None) -> None:
+def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Confidence | None = None) -> None:
     """Print the tables."""
     head = ["", name] + (["naive", "chance"] if beside else [])
     rows = []
@@ -119,7 +119,7 @@ def to_json(
     attack: str,
     settings: dict[str, Any],
     result: Evaluation,
-    beside: Yardsticks | None,
+    beside: ReferenceScores | None,
     sure: Confidence | None = None,
 ) -> dict[str, Any]:
     """The numbers of an evaluation in plain values."""

@@ -15,7 +15,7 @@ import typer
 
 from rekindle.attacks import Attack
 from rekindle.errors import InvalidSetting, RekindleError, TooLarge
-from rekindle.io.files import read_json
+from rekindle.io.safety.files import read_json
 from rekindle.model import Counts, Release
 
 __all__ = [

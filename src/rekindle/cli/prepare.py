@@ -12,7 +12,7 @@ from rekindle.cli.memory import MemoryLimit, check_memory, points_bytes
 from rekindle.cli.shared import console, parse_time, showing_progress, table
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_locations
-from rekindle.io.files import output
+from rekindle.io.safety.files import output
 from rekindle.prepare import (
     BEIJING,
     Area,

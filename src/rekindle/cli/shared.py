@@ -21,7 +21,8 @@ from rich.table import Table
 from rekindle.attacks import ATTACKS, Attack
 from rekindle.errors import InvalidFile, InvalidSetting, OutputExists
 from rekindle.evaluation import Metric, Spread
-from rekindle.io import Dataset, read_counts, read_dataset
+from rekindle.io import read_counts, read_dataset
+from rekindle.model import Dataset
 
 __all__ = [
     "STOPPED",

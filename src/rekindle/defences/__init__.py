@@ -2,11 +2,10 @@
 
 from rekindle.defences.base import Chain, Defence, NothingLeft
 from rekindle.defences.coarsen import CoarserSpace, CoarserTime
-from rekindle.defences.noise import Budget, Geometric, Laplace, Noise
+from rekindle.defences.noise import Budget, GeometricNoise, LaplaceNoise, Noise
 from rekindle.defences.numbers import Cap, Round, Suppress
 from rekindle.defences.parse import DEFENCES, make_defence, parse_defence
 from rekindle.defences.presets import PRESETS, Preset
-from rekindle.defences.repair import repair
 from rekindle.defences.sample import Sample
 
 __all__ = [
@@ -18,8 +17,8 @@ __all__ = [
     "CoarserSpace",
     "CoarserTime",
     "Defence",
-    "Geometric",
-    "Laplace",
+    "GeometricNoise",
+    "LaplaceNoise",
     "Noise",
     "NothingLeft",
     "Preset",
@@ -28,5 +27,4 @@ __all__ = [
     "Suppress",
     "make_defence",
     "parse_defence",
-    "repair",
 ]

@@ -17,7 +17,7 @@ from rekindle.defences.sample import check_seed
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import Calendar, Release
 
-__all__ = ["Budget", "Geometric", "Laplace", "Neighbours", "Noise", "Unit"]
+__all__ = ["Budget", "GeometricNoise", "LaplaceNoise", "Neighbours", "Noise", "Unit"]
 
 Unit = Literal["event", "person-day", "person"]
 Neighbours = Literal["add-remove", "substitute"]
@@ -83,7 +83,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise(Defence):
-    """Add noise to every number, zeros included: base of `Laplace` and `Geometric`.
+    """Add noise to every number, zeros included: base of `LaplaceNoise` and `GeometricNoise`.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Noise(Defence):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Noise):
+class LaplaceNoise(Noise):
     """Laplace noise, which gives decimals. The parameters are those of `Noise`."""
 
     def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -169,7 +169,7 @@ class Laplace(Noise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Geometric(Noise):
+class GeometricNoise(Noise):
     """Two-sided geometric (discrete Laplace) noise, which gives whole numbers. The parameters are those of `Noise`."""
 
     def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rekindle.defences.base import Chain, Defence
 from rekindle.defences.coarsen import CoarserSpace, CoarserTime
-from rekindle.defences.noise import Geometric, Laplace
+from rekindle.defences.noise import GeometricNoise, LaplaceNoise
 from rekindle.defences.numbers import Cap, Round, Suppress
 from rekindle.defences.presets import PRESETS
 from rekindle.defences.sample import Sample
@@ -21,8 +21,8 @@ DEFENCES: dict[str, type[Defence]] = {
     "suppress": Suppress,
     "round": Round,
     "cap": Cap,
-    "laplace": Laplace,
-    "geometric": Geometric,
+    "laplace": LaplaceNoise,
+    "geometric": GeometricNoise,
     "coarser-space": CoarserSpace,
     "coarser-time": CoarserTime,
     "sample": Sample,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rekindle.defences.base import Chain, Defence
-from rekindle.defences.noise import Laplace
+from rekindle.defences.noise import LaplaceNoise
 from rekindle.defences.numbers import Round, Suppress
 
 __all__ = ["PRESETS", "Preset"]
@@ -62,21 +62,21 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             name="google-community-mobility",
-            defence=Laplace(epsilon=2.64, per="person-day"),
+            defence=LaplaceNoise(epsilon=2.64, per="person-day"),
             source="A. Aktay et al. Google COVID-19 Community Mobility Reports: Anonymization Process Description. "
             f"arXiv:2004.04145, 2020. See also {_LIST}",
             note="There, visits to categories of places by region and day, published as changes from a baseline.",
         ),
         Preset(
             name="meta-movement-range",
-            defence=Laplace(epsilon=2.0, per="person-day"),
+            defence=LaplaceNoise(epsilon=2.0, per="person-day"),
             source="A. Herdağdelen, A. Dow, B. State, P. Mohassel, A. Pompe. Protecting privacy in Facebook mobility data "
             f"during the COVID-19 response. Facebook Research, 2020. See also {_LIST}",
             note="There, how far people move and how many stay put, by region and day.",
         ),
         Preset(
             name="spectus",
-            defence=Laplace(epsilon=10.0, per="person"),
+            defence=LaplaceNoise(epsilon=10.0, per="person"),
             source=f"Spectus. Differentially Private Evacuation Rates Dashboard, spectus.ai. See also {_LIST}",
             note="There, rates of evacuation by county after hurricanes.",
         ),

@@ -6,10 +6,10 @@ from rekindle.evaluation.evaluate import (
     Evaluation,
     Metric,
     PerPerson,
+    ReferenceScores,
     Spread,
-    Yardsticks,
     evaluate,
-    yardsticks,
+    reference_scores,
 )
 from rekindle.evaluation.mapping import Mapping, map_people
 from rekindle.evaluation.uniqueness import distinct_sets, top_places, uniqueness
@@ -22,18 +22,18 @@ __all__ = [
     "Mapping",
     "Metric",
     "PerPerson",
+    "ReferenceScores",
     "Spread",
     "Utility",
     "UtilityMetric",
-    "Yardsticks",
     "deal_at_random",
     "distinct_sets",
     "evaluate",
     "implied_flows",
     "map_people",
+    "reference_scores",
     "stay_if_possible",
     "top_places",
     "uniqueness",
     "utility",
-    "yardsticks",
 ]

@@ -1,4 +1,4 @@
-"""Yardsticks: what anyone could reach without an attack.
+"""Reference scores: what anyone could reach without an attack.
 
 A number such as "accuracy .30" means nothing alone. Beside it stand the accuracy of people dealt out at random at every
 step (chance), and of people who stay wherever the counts allow it (naive). Both meet the counts exactly.

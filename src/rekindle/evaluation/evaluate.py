@@ -16,7 +16,16 @@ from rekindle.evaluation.mapping import map_people
 from rekindle.evaluation.uniqueness import distinct_sets, uniqueness
 from rekindle.model import Trajectories
 
-__all__ = ["METRICS", "Evaluation", "Metric", "PerPerson", "Spread", "Yardsticks", "evaluate", "yardsticks"]
+__all__ = [
+    "METRICS",
+    "Evaluation",
+    "Metric",
+    "PerPerson",
+    "ReferenceScores",
+    "Spread",
+    "evaluate",
+    "reference_scores",
+]
 
 TOP_K = range(1, 6)
 
@@ -219,7 +228,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Yardsticks:
+class ReferenceScores:
     """What anyone could reach on the same counts, without an attack.
 
     Attributes
@@ -234,9 +243,9 @@ class Yardsticks:
     naive: dict[str, Spread]
 
 
-def yardsticks(
+def reference_scores(
     truth: Trajectories, *, seeds: int = 5, mapping: Literal["optimal", "greedy"] = "optimal"
-) -> Yardsticks:
+) -> ReferenceScores:
     """Measure chance (people dealt out at random) and the naive attack (people stay), each over several seeds.
 
     Parameters
@@ -253,4 +262,4 @@ def yardsticks(
     for attack in (deal_at_random, stay_if_possible):
         results = [evaluate(attack(counts, seed=seed), truth, mapping=mapping) for seed in range(seeds)]
         found.append({metric.name: Spread.of([metric.value(result) for result in results]) for metric in METRICS})
-    return Yardsticks(*found)
+    return ReferenceScores(*found)

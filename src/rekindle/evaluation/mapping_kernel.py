@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks.assignment.sparse import (
+from rekindle.assignment.sparse import (
     Candidates,
     assign_sparse,
     compiled,

@@ -1,13 +1,12 @@
 """Reading and writing the nouns: dataset folder, csv, parquet, the paper's wide csv."""
 
-from rekindle.io.dataset import Dataset, read_dataset, write_dataset
+from rekindle.io.dataset import read_dataset, write_dataset
 from rekindle.io.recovery import RecoveryFolder, StoredRecovery, read_recovery
-from rekindle.io.release import read_release, write_release
-from rekindle.io.tables import read_counts, read_locations, write_counts, write_locations
-from rekindle.io.trajectories import write_trajectories
+from rekindle.io.tables.counts import read_counts, read_locations, write_counts, write_locations
+from rekindle.io.tables.release import read_release, write_release
+from rekindle.io.tables.trajectories import write_trajectories
 
 __all__ = [
-    "Dataset",
     "RecoveryFolder",
     "StoredRecovery",
     "read_counts",

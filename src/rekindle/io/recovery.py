@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists, OutputFailed
 from rekindle.io.dataset import calendar_from_json
-from rekindle.io.files import check_new_folder, new_folder, output, read_json, remove_leftovers, write_json
-from rekindle.io.tables import (
+from rekindle.io.safety.files import check_new_folder, new_folder, output, read_json, remove_leftovers, write_json
+from rekindle.io.tables.counts import (
     numbers,
     positions,
     read_locations,
@@ -22,7 +22,7 @@ from rekindle.io.tables import (
     write_locations,
     write_table,
 )
-from rekindle.io.trajectories import read_trajectories, trajectories_table
+from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
 
 __all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExists
 from rekindle.io import write_dataset
-from rekindle.io.files import new_folder
+from rekindle.io.safety.files import new_folder
 from rekindle.model import Calendar, Trajectories
 from rekindle.model.calendar import DAY, format_step, parse_step
 from rekindle.prepare import select

@@ -30,7 +30,7 @@ from rekindle.evaluation import Evaluation
 from rekindle.evaluation.confidence import Confidence
 from rekindle.evaluation.mapping import map_people
 from rekindle.evaluation.uniqueness import uniqueness
-from rekindle.io.files import new_file
+from rekindle.io.safety.files import new_file
 from rekindle.model import Counts, Locations, Trajectories
 
 __all__ = [

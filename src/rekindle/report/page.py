@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 import rekindle
-from rekindle.audit.audit import AttackRisk, Audit, ReleaseRisk
-from rekindle.audit.risk import LEVELS, Estimate
+from rekindle.auditing.audit import AttackRisk, Audit, ReleaseRisk
+from rekindle.auditing.risk import LEVELS, Estimate
 from rekindle.evaluation import METRICS
 from rekindle.evaluation.utility import UTILITIES
-from rekindle.io.files import new_file
+from rekindle.io.safety.files import new_file
 from rekindle.model import Locations
 from rekindle.report import charts, words
 from rekindle.report.figures import COLOURS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rekindle.audit.audit import Audit, ReleaseRisk
-from rekindle.audit.risk import Estimate
+from rekindle.auditing.audit import Audit, ReleaseRisk
+from rekindle.auditing.risk import Estimate
 
 __all__ = ["advice", "headline", "percent", "summary", "within"]
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks import Attack, Baseline, DayByDay, Enhanced, Habits, Popular, Recovery, Situation, Velocity
+from rekindle.attacks import Attack, Baseline, DayByDay, Enhanced, Habits, MoveContext, Popular, Recovery, Velocity
 from rekindle.attacks.day_by_day import count_transitions
 from rekindle.evaluation import Evaluation, deal_at_random, evaluate, stay_if_possible
 from rekindle.evaluation.confidence import Confidence, assess_confidence
@@ -103,7 +103,7 @@ def _attacks(seed: int | None) -> dict[str, DayByDay]:
     return {
         "baseline": Baseline(seed=seed),
         "enhanced": Enhanced(seed=seed),
-        FIRST_DAY: Enhanced(seed=seed, seeding="first_day"),
+        FIRST_DAY: Enhanced(seed=seed, first_step_counts="first_day"),
     }
 
 
@@ -209,8 +209,8 @@ def check(recovery: Recovery, attack: DayByDay, counts: Counts) -> Consistency:
         here = sorted(wanted & set(range(day.start, day.stop - 1)))
         transitions = count_transitions(cells[:, : day.start].astype(np.int32), places)
         for step in here:
-            situation = Situation(counts.locations, calendar.time(step), transitions)
-            prices = prices_of(attack, counts, cells, step, day, situation)
+            context = MoveContext(counts.locations, calendar.time(step), transitions)
+            prices = prices_of(attack, counts, cells, step, day, context)
             matrix = prices[:, np.repeat(np.arange(places), counts.values[step + 1])]
             least = matrix[linear_sum_assignment(matrix)].sum()
             checked += 1

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks import DayByDay, Situation
+from rekindle.attacks import DayByDay, MoveContext
 from rekindle.attacks.day_by_day import count_transitions
 from rekindle.attacks.linking import link
 from rekindle.model import Counts, Trajectories
@@ -19,13 +19,13 @@ __all__ = ["prices_of", "recover_with_scipy"]
 
 
 def prices_of(
-    attack: DayByDay, counts: Counts, cells: NDArray[np.integer], step: int, day: slice, situation: Situation
+    attack: DayByDay, counts: Counts, cells: NDArray[np.integer], step: int, day: slice, context: MoveContext
 ) -> NDArray[np.float64]:
     """What it costs each person to go from a step to every place at the next: (people, locations) float64."""
     night = step < day.start + counts.calendar.night_steps(day.start)
     cost = attack.first if step == day.start else attack.night if night else attack.day
     previous = cells[:, max(day.start, step - 1)]
-    return cost(previous.astype(np.int32), cells[:, step].astype(np.int32), situation)
+    return cost(previous.astype(np.int32), cells[:, step].astype(np.int32), context)
 
 
 def recover_with_scipy(attack: DayByDay, counts: Counts) -> Trajectories:
@@ -34,13 +34,13 @@ def recover_with_scipy(attack: DayByDay, counts: Counts) -> Trajectories:
     cells = np.empty((counts.people, counts.steps), dtype=np.int32)
     past: list[NDArray[np.int32]] = []
     for day in calendar.days():
-        seeds = counts.values[0 if attack.seeding == "first_day" else day.start]
+        seeds = counts.values[0 if attack.first_step_counts == "first_day" else day.start]
         cells[:, day.start] = np.repeat(np.arange(places), seeds)
         transitions = count_transitions(cells[:, : day.start], places)
         for step in range(day.start, day.stop - 1):
-            situation = Situation(counts.locations, calendar.time(step), transitions)
+            context = MoveContext(counts.locations, calendar.time(step), transitions)
             columns = np.repeat(np.arange(places), counts.values[step + 1])
-            _, chosen = linear_sum_assignment(prices_of(attack, counts, cells, step, day, situation)[:, columns])
+            _, chosen = linear_sum_assignment(prices_of(attack, counts, cells, step, day, context)[:, columns])
             cells[:, step + 1] = columns[chosen]
         if past:
             cells[:, day] = cells[

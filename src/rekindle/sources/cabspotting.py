@@ -8,7 +8,7 @@ import narwhals as nw
 import polars as pl
 
 from rekindle.errors import InvalidFile
-from rekindle.io.untrusted import files_in, read_content, reading
+from rekindle.io.safety.untrusted import files_in, read_content, reading
 from rekindle.sources.points import Points, Progress, collect, range_problem, sift
 
 __all__ = ["read_cabspotting"]

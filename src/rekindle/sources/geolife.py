@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rekindle.errors import InvalidFile
-from rekindle.io.untrusted import files_in, open_zip, read_content, reading
+from rekindle.io.safety.untrusted import files_in, open_zip, read_content, reading
 from rekindle.sources.points import Points, Progress, collect, range_problem, sift
 
 __all__ = ["read_geolife"]

@@ -13,7 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
-from rekindle.io.untrusted import check_table, files_in, reading
+from rekindle.io.safety.untrusted import check_table, files_in, reading
 from rekindle.model import Locations
 
 __all__ = [

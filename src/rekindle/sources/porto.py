@@ -8,7 +8,7 @@ import narwhals as nw
 import polars as pl
 
 from rekindle.errors import InvalidFile
-from rekindle.io.untrusted import check_table, files_in, reading
+from rekindle.io.safety.untrusted import check_table, files_in, reading
 from rekindle.sources.points import Points, collect, range_problem, scan_csv, sift
 
 __all__ = ["read_porto"]

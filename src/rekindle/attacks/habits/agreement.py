@@ -10,10 +10,10 @@ import numpy as np
 from rekindle.attacks.base import Recovery
 from rekindle.errors import InvalidData
 
-__all__ = ["agree"]
+__all__ = ["confidence_from_agreement"]
 
 
-def agree(recoveries: Sequence[Recovery]) -> Recovery:
+def confidence_from_agreement(recoveries: Sequence[Recovery]) -> Recovery:
     """Give the first recovery with a confidence: the share of all of them that have the person in the same place.
 
     The paper's attacks decide between interchangeable people by the order in which they are listed. Where other orders

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
 from rekindle.attacks.enhanced import Enhanced
-from rekindle.attacks.habits.agreement import agree
+from rekindle.attacks.habits.agreement import confidence_from_agreement
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.state import SavedRun, write_run
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 
 if TYPE_CHECKING:
-    from rekindle.attacks.habits.plan import Answer, Plan
+    from rekindle.attacks.habits.schedule import Answer, Schedule
 
 __all__ = ["Habits", "HabitsRun"]
 
@@ -77,8 +77,8 @@ class Habits(Attack):
         A thread links segments, each with its time in all places, or polishes chains, with a state for each person and
         each place that is not empty.
         """
-        from rekindle.attacks.habits.plan import EFFORTS  # its compiled kernels take a second to load
         from rekindle.attacks.habits.polish import HOURS, MOST_STATES
+        from rekindle.attacks.habits.schedule import EFFORTS  # its compiled kernels take a second to load
 
         much, people = EFFORTS[self.effort], counts.people
         answers = much.groups * (much.members + 1) + much.voters
@@ -135,9 +135,9 @@ class HabitsRun(Run):
     def _take(self, counts: Counts) -> None:
         days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         steps = self.steps_done + counts.steps
-        from rekindle.attacks.habits.plan import Plan  # its compiled kernels take a second to load
+        from rekindle.attacks.habits.schedule import Schedule  # its compiled kernels take a second to load
 
-        Plan.check(self.people, steps, self._places_in_use(days))
+        Schedule.check(self.people, steps, self._places_in_use(days))
         if steps != self.calendar.steps:
             for day in days:
                 self._days.append(day)
@@ -174,7 +174,7 @@ class HabitsRun(Run):
         """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
         # Their compiled kernels take a second to load.
         from rekindle.attacks.habits.doubt import seen_share
-        from rekindle.attacks.habits.plan import Plan, doubt, follow, gather
+        from rekindle.attacks.habits.schedule import Schedule, doubt, follow, gather
 
         with self._working:
             days = self.days_done
@@ -188,7 +188,7 @@ class HabitsRun(Run):
                 self._best = (days, True, self._follow_rules(days, seen))
                 report(1.0)
                 return
-            plan = Plan.of(problem, self.attack.effort, self.attack.seed)
+            plan = Schedule.of(problem, self.attack.effort, self.attack.seed)
             halt = threading.Event()
 
             def stopped() -> bool:
@@ -225,14 +225,16 @@ class HabitsRun(Run):
         """Let the enhanced attack answer: within a day nobody repeats anything, and most moves are not seen."""
         values = np.concatenate(self._days[:days])
         counts = Counts(values, self.locations, self.calendar.closed_at(len(values)))
-        found = agree([Enhanced(seed=self.attack.seed + turn).recover(counts) for turn in range(4)])
+        found = confidence_from_agreement(
+            [Enhanced(seed=self.attack.seed + turn).recover(counts) for turn in range(4)]
+        )
         if found.confidence is None:
             raise RuntimeError("agreement without a confidence")
         # Whoever moved unseen is not where the rules have them, however much these agree.
         return self._recovery(found.trajectories.cells.astype(np.int32), np.float32(seen) * found.confidence)
 
-    def _finish(self, problem: Problem, plan: Plan) -> Recovery:
-        from rekindle.attacks.habits.plan import finish  # its compiled kernels take a second to load
+    def _finish(self, problem: Problem, plan: Schedule) -> Recovery:
+        from rekindle.attacks.habits.schedule import finish  # its compiled kernels take a second to load
 
         tracks, confidence = finish(problem, plan, self._answers, lambda: self.stopped)
         return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
@@ -258,10 +260,10 @@ class HabitsRun(Run):
             self._work(self._reporter())
             if self._best is not None and self._best[0] == days:
                 return self._best[2]
-        from rekindle.attacks.habits.plan import Plan, finish  # its compiled kernels take a second to load
+        from rekindle.attacks.habits.schedule import Schedule, finish  # its compiled kernels take a second to load
 
         problem = self._problem(days)
-        plan = Plan.of(problem, self.attack.effort, self.attack.seed)
+        plan = Schedule.of(problem, self.attack.effort, self.attack.seed)
         answers = dict(self._answers) if self._answered == days else {}
         tracks, confidence = finish(problem, plan, answers, lambda: True)
         return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
@@ -294,7 +296,7 @@ class HabitsRun(Run):
         self._days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         if not len(arrays["numbers"]):
             return
-        from rekindle.attacks.habits.plan import Answer  # its compiled kernels take a second to load
+        from rekindle.attacks.habits.schedule import Answer  # its compiled kernels take a second to load
 
         problem = self._problem(self.days_done)
         tracks = arrays["tracks"]

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from rekindle.attacks.habits.chance import generator, uniform
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.rng import generator, uniform
 from rekindle.attacks.habits.track import track
 
 __all__ = ["exchange_unseen", "hidden_rates", "seen_share", "track_in_doubt"]

@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.habits.search import MOVE_WEIGHT, Model
+from rekindle.attacks.habits.search import MOVE_WEIGHT, HabitModel
 from rekindle.attacks.habits.track import assign
 
 __all__ = ["Rates", "fits", "polish", "sweep_work"]
@@ -121,7 +121,7 @@ class Profile:
 
 def polish(
     problem: Problem,
-    model: Model,
+    model: HabitModel,
     answers: Sequence[NDArray[np.integer]],
     *,
     rounds: int = 4,

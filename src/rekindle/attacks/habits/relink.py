@@ -9,8 +9,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks.habits.chance import generator
 from rekindle.attacks.habits.problem import Problem
+from rekindle.attacks.habits.rng import generator
 
 __all__ = ["relink"]
 

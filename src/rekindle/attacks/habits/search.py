@@ -14,10 +14,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from rekindle.attacks.habits.chance import gumbel, uniform, whole
 from rekindle.attacks.habits.problem import BINS_PER_DAY, Problem
+from rekindle.attacks.habits.rng import gumbel, uniform, whole
 
-__all__ = ["Chain", "Model"]
+__all__ = ["HabitModel", "SwapSearch"]
 
 DWELL_CLASSES = 12
 MOVE_WEIGHT = 2.0
@@ -32,7 +32,7 @@ SLOTS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class HabitModel:
     """What is usual for everybody, learnt from tracks.
 
     Attributes
@@ -53,7 +53,7 @@ class Model:
     @classmethod
     def learn(
         cls, problem: Problem, tracks: list[NDArray[np.int32]], place_weight: float = 0.25, bin_weight: float = 0.25
-    ) -> Model:
+    ) -> HabitModel:
         """Learn from tracks, each (people, ticks) int32 places."""
         places = problem.counts.shape[1]
         seen = np.zeros((places, places))
@@ -106,7 +106,7 @@ def _slot(keys: NDArray[np.int64], key: int) -> int:
     return slot
 
 
-class Chain:
+class SwapSearch:
     """One chain of the search: its tracks, the score of each person, and its random numbers.
 
     Attributes
@@ -117,7 +117,9 @@ class Chain:
         (people,) float64: log probability of each person's habits, up to a constant.
     """
 
-    def __init__(self, problem: Problem, model: Model, tracks: NDArray[np.int32], random: NDArray[np.int64]) -> None:
+    def __init__(
+        self, problem: Problem, model: HabitModel, tracks: NDArray[np.int32], random: NDArray[np.int64]
+    ) -> None:
         self.problem, self.model, self.random = problem, model, random
         self.tracks = np.ascontiguousarray(tracks, dtype=np.int32).copy()
         places = problem.counts.shape[1]

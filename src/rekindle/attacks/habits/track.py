@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from rekindle.attacks.habits.chance import generator, gumbel
 from rekindle.attacks.habits.problem import Problem
+from rekindle.attacks.habits.rng import generator, gumbel
 
 __all__ = ["assign", "track"]
 

@@ -1,0 +1,153 @@
+"""Recover a day: at every step the cheapest assignment of people to the counts of the next step, exactly.
+
+Rows of the assignment are people, columns are the counted people of the next step. What makes it fast, and changes no
+cost: whoever aims at one place only takes a free column there (no other use of it is better, by the triangle
+inequality), people who aim at the same places are one group, the columns of a place are one column, and what is left
+is a small transportation problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rekindle.assignment.step_kernel import EXTRAPOLATE, POPULAR, run_steps
+from rekindle.errors import InvalidData, Stopped
+
+__all__ = ["EXTRAPOLATE", "POPULAR", "DayResult", "recover_day"]
+
+# The kernel runs so many cells (people x steps) before it looks up and asks whether to stop.
+CELLS_BETWEEN_STOPS = 50_000
+# Costs of a step with up to so many groups x places are kept in a table (0.5 MB); beyond, they are computed on sight.
+TABLE_CELLS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class DayResult:
+    """A recovered day.
+
+    Parameters
+    ----------
+    cells
+        (people, steps) int32, the place of everybody at every step.
+    costs
+        (steps - 1,) float64, the total cost of each transition in km.
+    gaps
+        (steps - 1,) float64, how far each total may lie above the least one, proven by dual values; 0 where exact.
+    """
+
+    cells: NDArray[np.int32]
+    costs: NDArray[np.float64]
+    gaps: NDArray[np.float64]
+
+
+def recover_day(
+    counts: NDArray[np.integer[Any]],
+    first: NDArray[np.int32],
+    xy_km: NDArray[np.float64],
+    kinds: NDArray[np.uint8],
+    popular: tuple[ArrayLike, ArrayLike] | None = None,
+    *,
+    stop: Callable[[], bool] | None = None,
+) -> DayResult:
+    """Recover one day from its counts and the places at its first step.
+
+    A person who was at o and is at p moves to place l at the least distance from l to one of the targets: the point q,
+    and, where a transition is of the kind `POPULAR`, the places H_p. The point q is p + (p - o) where the kind has
+    `EXTRAPOLATE` and the day has a step before, else p.
+
+    Of several cheapest assignments one is taken, always the same: people with the same set of targets are a group,
+    groups come in the order of their first member, places by index, and the places that a group goes to, by index,
+    are dealt to its members by index. Points closer than `SAME_POINT_KM` are one.
+
+    Parameters
+    ----------
+    counts
+        (steps, locations) whole numbers, people per place; every row sums to the number of people.
+    first
+        (people,) places at the first step.
+    xy_km
+        (locations, 2) centres in km; some may coincide.
+    kinds
+        (steps - 1,) what a move costs at each transition: 0, `EXTRAPOLATE`, `POPULAR` or their sum.
+    popular
+        The popular places H_p of each place p: row pointers (locations + 1,) and indices, as in a CSR matrix.
+    stop
+        Asked every now and then; where it says True, the work ends with `Stopped`.
+    """
+    whole = np.ascontiguousarray(counts, dtype=np.int64)
+    first = np.asarray(first)
+    people = len(first)
+    if whole.ndim != 2 or not len(whole):
+        raise InvalidData(
+            f"Counts of a day must be steps x locations, at least one step; the shape is {whole.shape}."
+        )
+    steps, locations = whole.shape
+    if xy_km.shape != (locations, 2):
+        raise InvalidData(f"Centres must have the shape {(locations, 2)}, one for each place; it is {xy_km.shape}.")
+    if len(kinds) != steps - 1:
+        raise InvalidData(f"A day of {steps} steps has {steps - 1} transitions; there are kinds for {len(kinds)}.")
+    _refuse_wrong_sums(whole, first)
+    indptr, indices = _popular_places(popular, locations)
+    x, y = np.ascontiguousarray(xy_km.T, dtype=np.float64)
+    kinds = np.ascontiguousarray(kinds, dtype=np.uint8)
+    cells = np.empty((steps, people), dtype=np.int32)
+    cells[0] = first
+    costs, gaps = np.zeros((2, steps - 1))
+    stride = max(1, CELLS_BETWEEN_STOPS // max(people, 1))
+    for begin in range(0, steps - 1, stride):
+        if stop is not None and stop():
+            raise Stopped(f"Stopped at step {begin} of {steps} of a day, as asked.")
+        end = min(begin + stride, steps - 1)
+        run_steps(begin, end, whole, x, y, kinds, indptr, indices, cells, costs, gaps, TABLE_CELLS)
+    return DayResult(np.ascontiguousarray(cells.T), costs, gaps)
+
+
+def _refuse_wrong_sums(counts: NDArray[np.int64], first: NDArray[np.int32]) -> None:
+    people = len(first)
+    locations = counts.shape[1]
+    if counts.min(initial=0) < 0:
+        step, place = np.argwhere(counts < 0)[0]
+        raise InvalidData(
+            f"The count of place {place} at step {step} of the day is {counts[step, place]}; it is below 0."
+        )
+    sums = counts.sum(axis=1)
+    if (sums != people).any():
+        step = int(np.flatnonzero(sums != people)[0])
+        raise InvalidData(
+            f"The counts of step {step} of the day sum to {sums[step]}, but there are {people} people; "
+            "every step must count the same people."
+        )
+    if people and not 0 <= first.min() <= first.max() < locations:
+        raise InvalidData(
+            f"First cells must lie in 0 to {locations - 1}; they reach from {first.min()} to {first.max()}."
+        )
+    if (np.bincount(first, minlength=locations) != counts[0]).any():
+        raise InvalidData("The first cells do not have the counts of the first step of the day.")
+
+
+def _popular_places(
+    popular: tuple[ArrayLike, ArrayLike] | None, locations: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if popular is None:
+        return np.zeros(locations + 1, dtype=np.int64), np.empty(0, dtype=np.int64)
+    indptr = np.ascontiguousarray(popular[0], dtype=np.int64)
+    indices = np.ascontiguousarray(popular[1], dtype=np.int64)
+    if (
+        indptr.shape != (locations + 1,)
+        or indptr[0] != 0
+        or indptr[-1] != len(indices)
+        or (np.diff(indptr) < 0).any()
+    ):
+        raise InvalidData(
+            f"Row pointers of the popular places must rise from 0 to {len(indices)} in {locations + 1} numbers."
+        )
+    if len(indices) and not 0 <= indices.min() <= indices.max() < locations:
+        raise InvalidData(
+            f"Popular places must lie in 0 to {locations - 1}; they reach from {indices.min()} to {indices.max()}."
+        )
+    return indptr, indices

@@ -1,0 +1,269 @@
+"""The plan: how many answers, how long each is searched for, and how they become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rekindle.attacks.habits.consensus import align, decode
+from rekindle.attacks.habits.doubt import track_in_doubt
+from rekindle.attacks.habits.polish import fits, polish, sweep_work
+from rekindle.attacks.habits.problem import Problem
+from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.rng import generator
+from rekindle.attacks.habits.search import REDEAL, HabitModel, SwapSearch
+from rekindle.attacks.habits.track import track
+from rekindle.errors import InvalidData
+
+__all__ = ["EFFORTS", "Answer", "Schedule", "doubt", "finish", "follow", "gather"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is done.
+
+    Attributes
+    ----------
+    groups, members
+        How many groups of answers, and how many answers each. The answers of a group become one better answer, and these
+        become the result.
+    voters
+        How many tracks in doubt say how sure the result is.
+    proposals
+        Exchanges that each answer tries, per person.
+    search_work, polish_work
+        At most how much work in all: pieces of ways looked at, and products in the sweeps of the polish. Large problems
+        get fewer exchanges and sweeps.
+    """
+
+    groups: int
+    members: int
+    voters: int
+    proposals: int
+    search_work: float
+    polish_work: float
+
+
+EFFORTS = {
+    "low": Effort(1, 4, 6, 30, 5e7, 1e10),
+    "normal": Effort(6, 4, 18, 110, 5e8, 3e11),
+    "high": Effort(16, 4, 36, 110, 3e9, 2e12),
+}
+
+MOST_POINTS = 20_000_000
+MOST_PEOPLE = 5_000
+MOST_PLACES = 5_000
+BATCH = 250
+CUTS = (1, 2, 4)
+"""Into how many segments a day is cut to be linked again: each answer in another way."""
+FIRST_SWEEPS = 6
+MOST_PEOPLE_IN_GROUPS = 2_500
+FEW_ANSWERS = 8
+"""More people than that take long to match, so fewer answers vote, and all at once."""
+FINAL_ROUNDS = 4
+PERSON_WEIGHT = 0.25
+"""How much the agreement on a person's whole way counts for each of its points."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """One answer.
+
+    Attributes
+    ----------
+    tracks
+        (people, ticks) int32 places.
+    score
+        Log probability of its habits.
+    """
+
+    tracks: NDArray[np.int32]
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """What to do for one problem.
+
+    Attributes
+    ----------
+    model
+        What is usual for everybody.
+    groups
+        How many groups of answers become one answer each; at most one: all answers become the result at once.
+    members
+        Answers in a group.
+    voters
+        Tracks in doubt.
+    proposals
+        Exchanges tried for each answer.
+    link_rounds
+        At most how often each segment is linked anew.
+    group_rounds, final_rounds
+        Rounds of polish for each group, and in the end. 0: the answers only vote.
+    seed
+        Of the attack.
+    """
+
+    model: HabitModel
+    groups: int
+    members: int
+    voters: int
+    proposals: int
+    link_rounds: int
+    group_rounds: int
+    final_rounds: int
+    seed: int
+
+    @classmethod
+    def of(cls, problem: Problem, effort: str, seed: int) -> Schedule:
+        """Learn from the counts how people move, and plan accordingly."""
+        much = EFFORTS[effort]
+        pooled = [track(problem, _seed(seed, 1000 + turn), backwards=bool(turn)) for turn in range(2)]
+        moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
+        people = problem.people
+        small = people <= MOST_PEOPLE_IN_GROUPS
+        groups = much.groups if much.groups > 1 and small else 0
+        members = much.members if small else min(much.groups * much.members, FEW_ANSWERS)
+        chains = max(1, groups) * members + groups
+        each = (1 + REDEAL) * (20 + problem.ticks / 8 + 2 * moves / people)
+        sweeps = much.polish_work / max(1.0, sweep_work(problem))
+        final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
+        group_rounds = int(np.clip((sweeps / 2 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
+        return cls(
+            model=HabitModel.learn(problem, pooled),
+            groups=groups,
+            members=members,
+            voters=much.voters if small else min(much.voters, FEW_ANSWERS),
+            proposals=min(much.proposals * people, int(much.search_work / chains / each)),
+            link_rounds=int(np.clip(1500 / people, 3, 20)),
+            group_rounds=min(group_rounds, final_rounds),
+            final_rounds=final_rounds,
+            seed=seed,
+        )
+
+    @property
+    def answers(self) -> int:
+        """How many answers are found from the counts alone."""
+        return max(1, self.groups) * self.members
+
+    @property
+    def gathered(self) -> int:
+        """How many answers there are, those of the groups included; the voters come after them."""
+        return self.answers + self.groups
+
+    @property
+    def parts(self) -> int:
+        """How many answers and voters there are."""
+        return self.gathered + self.voters
+
+    def group(self, number: int) -> range:
+        """Numbers of the answers that the answer with that number is made of."""
+        first = (number - self.answers) * self.members
+        return range(first, first + self.members)
+
+    @staticmethod
+    def check(people: int, steps: int, places: int) -> None:
+        """Refuse what is beyond reach."""
+        if people > MOST_PEOPLE or places > MOST_PLACES or people * steps > MOST_POINTS:
+            raise InvalidData(
+                f"There are {people:,} people, {steps:,} steps and {places:,} places in use; Habits reaches to "
+                f"{MOST_PEOPLE:,} people, {MOST_PLACES:,} places and {MOST_POINTS:,} people times steps. "
+                "Use Enhanced, or attack fewer days."
+            )
+
+
+def _seed(seed: int, number: int) -> int:
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+
+
+def follow(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], bool]) -> Answer | None:
+    """Find one answer: track, re-link, search. None if it was stopped before there was one."""
+    if stopped():
+        return None
+    seed = _seed(plan.seed, number)
+    tracks = track(problem, seed, backwards=bool(number % 2))
+    if stopped():
+        return None
+    tracks = relink(problem, tracks, seed, segments_per_day=CUTS[number % len(CUTS)], rounds=plan.link_rounds)
+    return _search(problem, plan, tracks, number, stopped)
+
+
+def doubt(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], bool]) -> Answer | None:
+    """Find one voter. None if it was stopped before there was one."""
+    if stopped():
+        return None
+    tracks = track_in_doubt(
+        problem,
+        plan.model.moves,
+        _seed(plan.seed, number),
+        backwards=bool(number % 2),
+        segments_per_day=CUTS[number % len(CUTS)],
+        rounds=plan.link_rounds,
+    )
+    return Answer(tracks, float("nan"))
+
+
+def gather(
+    problem: Problem, plan: Schedule, answers: Sequence[Answer], number: int, stopped: Callable[[], bool]
+) -> Answer | None:
+    """Make one answer of a group: consensus, polish, search. None if it was stopped before there was one."""
+    if stopped():
+        return None
+    tracks, _ = _agree(problem, plan, answers, plan.group_rounds, stopped)
+    return _search(problem, plan, tracks, number, stopped)
+
+
+def finish(
+    problem: Problem, plan: Schedule, answers: dict[int, Answer], stopped: Callable[[], bool]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Make the result of all answers: (people, ticks) int32 places and float32 confidence.
+
+    After a stop some answers are missing; without any, people are only tracked.
+    """
+    first = [answers[number] for number in range(plan.answers) if number in answers]
+    if not first:
+        tracks = track(problem, _seed(plan.seed, 0))
+        return tracks, np.full(tracks.shape, 0.5, np.float32)
+    second = [answers[number] for number in range(plan.answers, plan.gathered) if number in answers]
+    tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped)
+    voters = [answers[number] for number in range(plan.gathered, plan.parts) if number in answers] or first
+    votes = np.zeros(tracks.shape, np.float32)
+    for voter in _aligned(problem, [tracks, *(voter.tracks for voter in voters)], 0, rounds=1)[1:]:
+        votes += voter == tracks
+    votes /= len(voters)
+    # Voters who do not agree on a person at all may agree on a point by accident.
+    on_person = np.average(votes, axis=1, weights=problem.lengths)[:, None]
+    return tracks, np.asarray(
+        probability * ((1 - PERSON_WEIGHT) * votes + PERSON_WEIGHT * on_person), dtype=np.float32
+    )
+
+
+def _search(
+    problem: Problem, plan: Schedule, tracks: NDArray[np.int32], number: int, stopped: Callable[[], bool]
+) -> Answer | None:
+    chain = SwapSearch(problem, plan.model, tracks, generator(_seed(plan.seed, number), 3))
+    for done in range(0, plan.proposals, BATCH):
+        if stopped():
+            return None
+        chain.run(min(BATCH, plan.proposals - done))
+    return Answer(chain.tracks, chain.score)
+
+
+def _agree(
+    problem: Problem, plan: Schedule, answers: Sequence[Answer], rounds: int, stopped: Callable[[], bool]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    best = int(np.argmax([answer.score for answer in answers]))
+    aligned = _aligned(problem, [answer.tracks for answer in answers], best)
+    if rounds and not stopped():
+        return polish(problem, plan.model, aligned, rounds=rounds, stopped=stopped)
+    return decode(problem, aligned)
+
+
+def _aligned(
+    problem: Problem, answers: Sequence[NDArray[np.int32]], reference: int, rounds: int = 6
+) -> list[NDArray[np.integer]]:
+    return align(answers, reference, lengths=problem.lengths, places=problem.counts.shape[1], rounds=rounds)

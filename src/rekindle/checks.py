@@ -1,0 +1,51 @@
+"""How settings are checked: one rule, one message.
+
+Every message names the setting in backticks, and the error carries that name, so that the command line can write it as
+the option that the user typed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from rekindle.errors import InvalidSetting
+
+__all__ = ["choice", "positive", "seed", "share", "whole"]
+
+
+def whole(setting: str, value: Any, *, least: int = 0) -> int:
+    """Check a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a whole number of at least {least}.", setting)
+    return int(value)
+
+
+def positive(setting: str, value: Any) -> float:
+    """Check a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
+        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number above 0.", setting)
+    return float(value)
+
+
+def share(setting: str, value: Any) -> float:
+    """Check a share between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= 1:
+        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a share from 0 to 1.", setting)
+    return float(value)
+
+
+def seed(value: Any, setting: str = "seed") -> int | None:
+    """Check a seed: None, or a whole number that is not negative."""
+    return None if value is None else whole(setting, value)
+
+
+def choice(setting: str, value: Any, choices: Collection[str]) -> str:
+    """Check that a value is one of several."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidSetting(f"`{setting}` is {value!r}; choose one of {', '.join(choices)}.", setting)
+    return value

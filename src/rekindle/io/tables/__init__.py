@@ -1,0 +1,1 @@
+"""Tables of the nouns of the model, as csv and parquet."""

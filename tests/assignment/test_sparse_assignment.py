@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from rekindle.assignment.sparse import Candidates, SparseAssignment, _Auction, assign_sparse, in_threads
+from rekindle.errors import Stopped
+
+
+@dataclass
+class Matrix:
+    """Costs from a matrix, listed as sparsely as asked."""
+
+    costs: NDArray[np.float64]
+    listed: int
+    scans: int = 0
+
+    def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
+        self.scans += 1
+        values = self.costs[rows] + prices
+        order = np.argsort(values, axis=1, kind="stable")
+        best = order[:, : self.listed]
+        bound = np.full(len(rows), np.inf)
+        if self.listed < len(prices):
+            bound = np.take_along_axis(values, order[:, self.listed : self.listed + 1], axis=1)[:, 0]
+        return Candidates(best.astype(np.int32), np.take_along_axis(self.costs[rows], best, axis=1), bound)
+
+    def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.costs[np.ix_(rows, columns)]
+
+
+def optimum(costs: NDArray[np.float64], supply: NDArray[np.int64], capacity: NDArray[np.int64]) -> float:
+    full = np.repeat(np.repeat(costs, supply, axis=0), capacity, axis=1)
+    return float(full[linear_sum_assignment(full)].sum())
+
+
+def check(
+    found: SparseAssignment, costs: NDArray[np.float64], supply: NDArray[np.int64], capacity: NDArray[np.int64]
+) -> None:
+    best = optimum(costs, supply, capacity)
+    rows = np.repeat(np.arange(len(supply)), supply)
+    np.testing.assert_array_equal(np.bincount(found.columns, minlength=len(capacity)), capacity)
+    assert found.cost == pytest.approx(costs[rows, found.columns].sum())
+    assert found.bound <= best + 1e-9
+    assert best <= found.cost + 1e-9
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    seed = draw(st.integers(0, 2**32 - 1))
+    units, levels = draw(st.integers(1, 25)), draw(st.integers(1, 8))
+    rng = np.random.default_rng(seed)
+    supply = np.bincount(rng.integers(0, draw(st.integers(1, units)), units))
+    capacity = np.bincount(rng.integers(0, draw(st.integers(1, units)), units))
+    supply, capacity = supply[supply > 0], capacity[capacity > 0]
+    return rng.integers(0, levels + 1, (len(supply), len(capacity))) / levels, supply, capacity
+
+
+@settings(deadline=None, max_examples=150)
+@given(problems(), st.integers(1, 6))
+def test_whole_costs_are_solved_exactly(
+    problem: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]], listed: int
+) -> None:
+    costs, supply, capacity = problem
+    found = assign_sparse(Matrix(costs, listed), supply, capacity, gap=0.0, scale=1.0, finest=1e-4)
+    check(found, costs, supply, capacity)
+    assert found.cost == pytest.approx(optimum(costs, supply, capacity))
+
+
+@settings(deadline=None, max_examples=50)
+@given(problems(), st.floats(0.001, 0.5))
+def test_gap_is_proven_and_small_enough(
+    problem: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]], gap: float
+) -> None:
+    costs, supply, capacity = problem
+    costs = costs + 0.1
+    found = assign_sparse(Matrix(costs, 3), supply, capacity, gap=gap, scale=1.0)
+    check(found, costs, supply, capacity)
+    assert found.gap <= gap
+
+
+def test_real_costs_close_the_gap() -> None:
+    costs = np.random.default_rng(3).random((120, 120))
+    ones = np.ones(120, np.int64)
+    found = assign_sparse(Matrix(costs, 5), ones, ones, gap=1e-5, scale=1.0)
+    check(found, costs, ones, ones)
+    assert found.gap <= 1e-5
+
+
+def test_equal_rows_and_columns_need_no_price_war() -> None:
+    supply, capacity = np.array([300, 200]), np.array([200, 300])
+    costs = np.array([[0.0, 1.0], [0.0, 1.0]])
+    matrix = Matrix(costs, 1)
+    found = assign_sparse(matrix, supply, capacity, gap=1e-4, scale=1.0)
+    check(found, costs, supply, capacity)
+    assert matrix.scans < 50
+
+
+def test_work_ends_when_asked_to_stop() -> None:
+    costs = np.random.default_rng(4).random((80, 80)) + 0.5
+    ones = np.ones(80, np.int64)
+    with pytest.raises(Stopped, match="of 80 people"):
+        assign_sparse(Matrix(costs, 2), ones, ones, gap=0.0, scale=1.0, stop=lambda: True)
+
+
+def test_what_is_left_over_is_assigned_in_parts() -> None:
+    costs = np.random.default_rng(4).random((80, 80)) + 0.5
+    ones = np.ones(80, np.int64)
+    auction = _Auction(Matrix(costs, 2), ones, ones, np.zeros(80))
+    found = auction.complete(leave=30)
+    check(found, costs, ones, ones)
+    assert found.gap > 0
+
+
+def test_progress_counts_units() -> None:
+    told: list[tuple[int, int | None]] = []
+    costs = np.random.default_rng(5).random((50, 50))
+    ones = np.ones(50, np.int64)
+    assign_sparse(Matrix(costs, 2), ones, ones, gap=1e-3, scale=1.0, progress=lambda *at: told.append(at))
+    assert told
+    assert all(0 <= done <= 50 and total == 50 for done, total in told)
+
+
+def test_same_input_gives_the_same_assignment() -> None:
+    costs = np.random.default_rng(6).integers(0, 4, (60, 60)) / 4
+    ones = np.ones(60, np.int64)
+    first, second = (assign_sparse(Matrix(costs, 4), ones, ones, gap=1e-3, scale=1.0) for _ in range(2))
+    np.testing.assert_array_equal(first.columns, second.columns)
+
+
+@settings(deadline=None, max_examples=50)
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_any_guess_of_the_prices_will_do(
+    problem: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]], seed: int
+) -> None:
+    costs, supply, capacity = problem
+    guess = np.random.default_rng(seed).random(len(capacity))
+    found = assign_sparse(Matrix(costs, 2), supply, capacity, gap=0.0, scale=1.0, finest=1e-4, prices=guess)
+    check(found, costs, supply, capacity)
+    assert found.cost == pytest.approx(optimum(costs, supply, capacity))
+    assert found.bound == pytest.approx(found.worth @ supply - found.prices @ capacity)
+
+
+def test_cost_of_zero_has_no_gap() -> None:
+    ones = np.ones(3, np.int64)
+    assert assign_sparse(Matrix(np.zeros((3, 3)), 1), ones, ones, gap=0.0, scale=1.0).gap == 0
+
+
+@pytest.mark.parametrize("items", [0, 1, 7, 20])
+def test_threads_cover_all_items_once(items: int) -> None:
+    seen = np.zeros(items, int)
+
+    def work(part: slice) -> None:
+        seen[part] += 1
+
+    in_threads(work, items, chunk=3)
+    assert (seen == 1).all()

@@ -1,0 +1,284 @@
+"""The audit as a whole, on small cities."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from tests.small import random_truth
+
+import rekindle as rk
+from rekindle.attacks import ATTACKS
+from rekindle.auditing import audit, quick_audit
+from rekindle.auditing.defaults import default_defences, label
+from rekindle.defences import (
+    PRESETS,
+    CoarserSpace,
+    CoarserTime,
+    GeometricNoise,
+    LaplaceNoise,
+    NothingLeft,
+    Round,
+    Sample,
+    Suppress,
+)
+from rekindle.model import Release
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return rk.SyntheticCity(people=24, days=2, step="1h", width_km=5, height_km=5).trajectories()
+
+
+def small_audit(data, **settings):
+    """One process: the tests run side by side themselves."""
+    return audit(data, **({"attacks": [rk.Enhanced()], "defences": [], "seeds": 2, "workers": 1} | settings))
+
+
+def numbers(found):
+    return json.dumps(found.to_json(), allow_nan=False, sort_keys=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Own(rk.Attack):
+    """Somebody's own attack, without a seed."""
+
+    shift: int = 0
+
+    def start(self, locations, calendar, *, people, progress=None):
+        return rk.Baseline().start(locations, calendar, people=people, progress=progress)
+
+
+def test_states_the_risk_beside_chance_and_perfect(truth):
+    found = small_audit(truth, attacks=[rk.Baseline(), rk.Enhanced()], seeds=3)
+    risks = found.given.attacks
+    assert list(risks) == ["chance", "naive", "baseline", "enhanced", "perfect"]
+    best = found.given.strongest
+    assert best.accuracy.low < best.accuracy.value < best.accuracy.high
+    assert best.accuracy.value == pytest.approx(np.mean(best.by_order))
+    assert len(best.by_order) == 3
+    chance = risks["chance"]
+    assert chance.share.value == 0
+    assert best.share.value == pytest.approx(
+        (best.accuracy.value - chance.accuracy.value) / (1 - chance.accuracy.value)
+    )
+    assert risks["perfect"].accuracy.value == risks["perfect"].share.value == risks["perfect"].home.value == 1
+    assert risks["perfect"].error_km == 0
+    for points in range(5):
+        assert chance.reidentified[points].value <= best.reidentified[points].value
+        assert best.reidentified[points].value <= risks["perfect"].reidentified[points].value
+    assert len(best.by_hour) == 24
+    assert len(best.by_place) == len(truth.locations)
+    assert [one.days for one in found.growth["enhanced"]] == [1, 2]
+    assert found.growth["enhanced"][-1].accuracy == pytest.approx(best.by_order[0])
+    assert [person.accuracy for person in found.people] == sorted((p.accuracy for p in found.people), reverse=True)
+    assert {person.person for person in found.people} == set(truth.people_ids)
+    assert found.unknown == ()
+
+
+def test_one_recovery_is_the_attack_s_own(truth):
+    found = small_audit(truth, seeds=1)
+    recovered = rk.Enhanced(seed=0).recover(truth.counts()).trajectories
+    assert found.given.attacks["enhanced"].accuracy.value == pytest.approx(rk.evaluate(recovered, truth).accuracy)
+    if found.given.strongest.attack == "enhanced":
+        assert np.array_equal(found.recovered.cells, recovered.cells)
+
+
+def test_same_numbers_with_any_workers_and_from_the_cache(truth, tmp_path):
+    settings = {"defences": [Suppress(below=2), GeometricNoise(epsilon=1, per="event")]}
+    alone = small_audit(truth, **settings)
+    cached = small_audit(truth, cache=tmp_path / "cells", workers=2, **settings)
+    again = small_audit(truth, cache=tmp_path / "cells", **settings)
+    assert numbers(alone) == numbers(cached) == numbers(again)
+    assert np.array_equal(alone.recovered.cells, again.recovered.cells)
+
+
+def test_more_of_the_same_does_only_what_is_new(truth, tmp_path):
+    small_audit(truth, cache=tmp_path)
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    more = small_audit(truth, cache=tmp_path, seeds=3, defences=[Round(to=2)])
+    after = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert before.items() < after.items()
+    assert numbers(more) == numbers(small_audit(truth, seeds=3, defences=[Round(to=2)]))
+
+
+def test_other_settings_are_other_cells(truth, tmp_path):
+    for attack in (rk.Enhanced(), rk.Enhanced(lookback_days=1), Own(), Own(shift=1)):
+        count = len(list(tmp_path.iterdir()))
+        small_audit(truth, attacks=[attack], cache=tmp_path, seeds=1)
+        assert len(list(tmp_path.iterdir())) > count
+
+
+def test_progress_counts_every_cell(truth, tmp_path):
+    calls = []
+    small_audit(truth, defences=[Round(to=2)], progress=lambda done, total: calls.append((done, total)))
+    total = calls[0][1]
+    assert calls == [(done, total) for done in range(total + 1)]
+
+
+def test_without_the_truth_it_says_what_cannot_be_known(truth):
+    found = small_audit(truth.counts(), attacks=[rk.Baseline(), rk.Enhanced()], defences=[Round(to=2)])
+    assert found.verdict.level == "unknown"
+    assert any("cannot be known" in sentence for sentence in found.unknown)
+    assert found.people == ()
+    assert "perfect" not in found.given.attacks
+    best = found.given.strongest
+    assert best.accuracy is None
+    assert best.share is None
+    assert len(best.uniqueness) == 5
+    shares = {(one.one, one.other): one.share for one in found.agreements}
+    assert shares["enhanced", "enhanced"] > shares["chance", "chance"]
+    assert 0 < shares["baseline", "enhanced"] < 1
+    assert found.releases[1].utility["count_error"] > 0
+    with pytest.raises(rk.InvalidSetting, match="truth"):
+        found.exceeds(0.3)
+    numbers(found)
+
+
+def test_a_released_file_alone(truth):
+    release = Suppress(below=2)(truth.counts())
+    found = small_audit(release)
+    assert found.verdict.level == "unknown"
+    assert found.given.utility is None
+    assert found.given.withheld > 0
+    assert found.settings["history"]
+    known = small_audit(release, truth=truth)
+    assert known.given.strongest.accuracy is not None
+    assert known.given.utility["count_error"] > 0
+
+
+def test_a_wrong_guess_of_the_people_scores_less(truth):
+    right, fewer, more = (
+        small_audit(truth, people=people, seeds=1).given.attacks["enhanced"] for people in (None, 12, 48)
+    )
+    assert right.people == 24
+    assert fewer.people == 12
+    assert fewer.accuracy.value <= 0.5
+    assert more.people == 48
+    assert more.accuracy.value <= 0.5
+    assert min(fewer.accuracy.value, more.accuracy.value) > 0
+
+
+def test_people_who_are_not_in_a_sample_are_not_exposed(truth):
+    found = small_audit(truth, defences=[Sample(share=0.25)])
+    sampled = found.releases[1]
+    assert sampled.attacks["perfect"].accuracy.value == 0.25
+    assert sampled.strongest.accuracy.value <= 0.25
+    assert sampled.people == 6
+
+
+def test_coarse_releases_are_scored_alike(truth):
+    found = small_audit(truth, defences=[CoarserSpace(km=2.5), CoarserTime(step="4h")])
+    given, space, time = found.releases
+    # Knowing the right large cell is not knowing the right place.
+    assert space.attacks["perfect"].accuracy.value == 1
+    assert space.attacks["perfect"].error_km > 0.3
+    assert time.attacks["perfect"].accuracy.value == 1
+    assert time.attacks["perfect"].error_km > 0
+    assert space.attacks["chance"].accuracy.value > given.attacks["chance"].accuracy.value
+    assert len(space.strongest.by_place) < len(truth.locations)
+    assert sum(share is not None for share in time.strongest.by_hour) == 6
+
+
+def test_growing_noise_and_growing_thresholds_protect_and_cost(truth):
+    for ladder in (
+        [LaplaceNoise(epsilon=epsilon, per="event") for epsilon in (10, 0.1, 0.001)],
+        [Suppress(below=below) for below in (2, 3, 4)],
+    ):
+        releases = small_audit(truth, defences=ladder, seeds=2).releases
+        shares = [one.strongest.share for one in releases]
+        errors = [one.utility["count_error"] for one in releases]
+        assert errors == sorted(errors)
+        for stronger, weaker in zip(shares[1:], shares[:-1], strict=True):
+            assert stronger.value <= weaker.high
+        assert shares[-1].high < shares[0].low
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_under_every_attack(preset):
+    # Large cells, so that no preset leaves nothing.
+    truth = rk.SyntheticCity(people=120, days=1, step="4h", width_km=2, height_km=2).trajectories()
+    attacks = [kind() for kind in ATTACKS.values()]
+    found = small_audit(truth, attacks=attacks, defences=[PRESETS[preset].defence], seeds=1)
+    assert found.left_out == {}
+    for name in ATTACKS:
+        assert 0 <= found.releases[1].attacks[name].accuracy.value <= 1
+    assert preset in label(PRESETS[preset].defence)
+
+
+def test_a_defence_that_would_leave_nothing_is_set_aside(truth):
+    found = small_audit(truth, defences=[Suppress(below=1000), Round(to=2)])
+    assert [one.label for one in found.releases] == ["As given", "Round to 2"]
+    assert "withhold all" in found.left_out["Withhold below 1000"]
+    with pytest.raises(NothingLeft):
+        Suppress(below=1000)(truth.counts())
+
+
+def test_default_defences(truth):
+    chosen = default_defences(truth.counts(), truth)
+    assert len(chosen) == 8
+    assert len({label(one) for one in chosen}) == 8
+    assert not any(one.needs_people for one in default_defences(truth.counts(), None))
+    found = small_audit(truth, defences=None, seeds=1)
+    assert len(found.releases) + len(found.left_out) == 9
+
+
+def test_limit(truth):
+    found = small_audit(truth)
+    high = found.given.strongest.share.high
+    assert found.exceeds(high - 1e-6)
+    assert not found.exceeds(high)
+    with pytest.raises(rk.InvalidSetting, match="0 to 1"):
+        found.exceeds(1.5)
+
+
+def test_one_person_in_one_place():
+    truth = rk.Trajectories([[0, 0]], rk.Locations([[0, 0]]), rk.Calendar("2024-01-01", "12h", 2))
+    found = small_audit(truth)
+    assert found.given.strongest.share.value == 0
+    assert found.verdict.level == "no better than guessing"
+    numbers(found)
+
+
+def test_without_nights_and_working_hours():
+    truth = random_truth(np.random.default_rng(0), people=5, places=4, steps=3, step="24h", start="2024-03-01 06:00")
+    found = small_audit(truth)
+    assert found.given.strongest.home is None
+    assert found.people[0].home is None
+    numbers(found)
+
+
+def test_bad_input(truth):
+    counts = truth.counts()
+    with pytest.raises(rk.InvalidSetting, match="at least one"):
+        small_audit(truth, attacks=[])
+    with pytest.raises(rk.InvalidSetting, match="not an attack"):
+        small_audit(truth, attacks=["enhanced"])
+    with pytest.raises(rk.InvalidSetting, match="not a defence"):
+        small_audit(truth, defences=["suppress"])
+    with pytest.raises(rk.InvalidSetting, match="twice"):
+        small_audit(truth, defences=[Round(to=2), Round(to=2)])
+    with pytest.raises(rk.InvalidData, match="needs the people"):
+        small_audit(counts, defences=[Sample(share=0.5)])
+    with pytest.raises(rk.InvalidData, match="needs the people"):
+        small_audit(Release.of(counts), truth=truth, defences=[Sample(share=0.5)])
+    with pytest.raises(rk.InvalidSetting, match="seeds"):
+        small_audit(truth, seeds=0)
+    with pytest.raises(rk.InvalidData, match="cannot be audited"):
+        small_audit(truth.cells)
+    others = random_truth(np.random.default_rng(0), people=24, places=25, steps=truth.steps)
+    with pytest.raises(rk.InvalidData, match="truth"):
+        small_audit(counts, truth=others)
+    with pytest.raises(rk.InvalidData, match="other places or times"):
+        small_audit(Release.of(counts), truth=others)
+
+
+def test_two_attacks_of_a_kind_have_two_names(truth):
+    found = small_audit(truth, attacks=[rk.Enhanced(), rk.Enhanced(lookback_days=1), Own()], seeds=1)
+    assert list(found.given.attacks)[2:5] == ["enhanced", "enhanced 2", "Own"]
+
+
+def test_a_first_look(truth):
+    found = quick_audit(truth, attacks=[rk.Enhanced()])
+    assert [len(one.attacks["enhanced"].by_order) for one in found.releases] == [2] * len(found.releases)
+    assert len(found.releases) + len(found.left_out) == 5
