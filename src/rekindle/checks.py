@@ -34,7 +34,7 @@ def positive(setting: str, value: Any) -> float:
 
 def share(setting: str, value: Any) -> float:
     """Check a share between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
         raise InvalidSetting(f"`{setting}` is {value!r}; it must be a share from 0 to 1.", setting)
     return float(value)
 

@@ -34,7 +34,7 @@ def found(counts):
 
 @pytest.fixture
 def few_proposals(monkeypatch):
-    """The same plan with less work in it."""
+    """The same schedule with less work in it."""
     for name, effort in schedule.EFFORTS.items():
         monkeypatch.setitem(schedule.EFFORTS, name, dataclasses.replace(effort, proposals=3))
 
@@ -79,9 +79,9 @@ def test_groups_of_answers(counts, few_proposals):
 
 
 def test_more_people_than_groups_can_have_vote_at_once(counts, monkeypatch, few_proposals):
-    monkeypatch.setattr(plan, "MOST_PEOPLE_IN_GROUPS", 3)
+    monkeypatch.setattr(schedule, "MOST_PEOPLE_IN_GROUPS", 3)
     made = schedule.Schedule.of(Problem.of(counts.values, counts.locations, counts.calendar), "normal", 0)
-    assert (made.groups, made.members, made.answers) == (0, plan.FEW_ANSWERS, plan.FEW_ANSWERS)
+    assert (made.groups, made.members, made.answers) == (0, schedule.FEW_ANSWERS, schedule.FEW_ANSWERS)
     assert Habits(effort="normal").recover(counts).trajectories.counts() == counts
 
 
@@ -181,13 +181,13 @@ def test_a_stop_is_heeded_between_all_stages(problem):
     made = schedule.Schedule.of(problem, "low", 0)
     for after in range(3):
         left = iter([False] * after + [True] * 20)
-        assert plan.follow(problem, made, 0, lambda left=left: next(left)) is None
-    answers = [plan.follow(problem, made, number, lambda: False) for number in range(2)]
-    assert plan.gather(problem, made, answers, 4, lambda: True) is None
-    tracks, sure = plan.finish(problem, made, dict(enumerate(answers)), lambda: True)
+        assert schedule.follow(problem, made, 0, lambda left=left: next(left)) is None
+    answers = [schedule.follow(problem, made, number, lambda: False) for number in range(2)]
+    assert schedule.gather(problem, made, answers, 4, lambda: True) is None
+    tracks, sure = schedule.finish(problem, made, dict(enumerate(answers)), lambda: True)
     problem.check(tracks)
     assert 0 <= sure.min() <= sure.max() <= 1
-    tracks, sure = plan.finish(problem, made, {}, lambda: True)
+    tracks, sure = schedule.finish(problem, made, {}, lambda: True)
     problem.check(tracks)
     assert (sure == np.float32(0.5)).all()
 
