@@ -290,7 +290,7 @@ def _code() -> str:
     """The version, and a digest of the code and of the parts whose numbers may differ."""
     value = hashlib.sha256()
     folder = Path(inspect.getfile(rekindle)).parent
-    for room in ("model", "attacks", "defences", "evaluation", "audit/cells.py"):
+    for room in ("model", "assignment", "attacks", "defences", "repairing", "evaluation", "auditing/tasks.py"):
         for file in sorted((folder / room).rglob("*.py")) or [folder / room]:
             value.update(file.read_bytes())
     parts = {name: importlib.metadata.version(name) for name in ("numpy", "scipy")}
