@@ -6,7 +6,7 @@
 >>> result = rk.evaluate(recovery.trajectories, truth)
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 from typing import TYPE_CHECKING, Any
 

@@ -68,7 +68,7 @@ def test_without_opendp_nothing_is_written(dataset, tmp_path, capsys, monkeypatc
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     assert run(dataset, "--out", tmp_path / "r.csv", "--preset", "spectus") == 2
-    assert "pip install 'rekindle[dp]'" in " ".join(capsys.readouterr().err.split())
+    assert "pip install 'rekindle-mobility[dp]'" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "r.csv").exists()
 
 

@@ -1,7 +1,7 @@
 """Fuzz every reader: ``python -m tests.hostile.fuzz --inputs 100000``.
 
 Each input must be read, or refused with one of our errors, within 5 seconds. With atheris (``pip install
-'rekindle[fuzz]'``) the inputs are guided by the coverage of Rekindle's code; without, they are drawn by a seed. Each
+'rekindle-mobility[fuzz]'``) the inputs are guided by the coverage of Rekindle's code; without, they are drawn by a seed. Each
 reader runs in a process of its own, so that a crash of native code is seen and counted too.
 """
 

@@ -205,7 +205,7 @@ def _cluster(address: str) -> Iterator[Workers]:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise InvalidSetting(
-            "A cluster needs Dask, which is not installed: pip install 'rekindle[cluster]'."
+            "A cluster needs Dask, which is not installed: pip install 'rekindle-mobility[cluster]'."
         ) from None
     try:
         client = distributed.Client(address, timeout=_REACH_SECONDS, set_as_default=False)

@@ -187,7 +187,7 @@ def _opendp(values: NDArray[np.int64] | NDArray[np.float64], budget: Budget) -> 
         dp: Any = importlib.import_module("opendp.prelude")
     except ImportError:
         raise InvalidSetting(
-            "Noise for publication is drawn with OpenDP, which is not installed: pip install 'rekindle[dp]'. "
+            "Noise for publication is drawn with OpenDP, which is not installed: pip install 'rekindle-mobility[dp]'. "
             "To simulate only, give the defence a seed."
         ) from None
     dp.enable_features("contrib")

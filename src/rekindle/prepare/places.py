@@ -136,7 +136,7 @@ class H3Cells:
             import h3  # type: ignore[import-untyped]
         except ImportError:
             raise InvalidSetting(
-                "H3 cells need the package h3; install it with: pip install 'rekindle[h3]'."
+                "H3 cells need the package h3; install it with: pip install 'rekindle-mobility[h3]'."
             ) from None
         positions, inverse = np.unique(lat_lng.reshape(-1, 2), axis=0, return_inverse=True)
         cells = np.array([h3.latlng_to_cell(lat, lng, self.resolution) for lat, lng in positions.tolist()])

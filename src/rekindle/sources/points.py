@@ -86,7 +86,7 @@ def spark_session() -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise InvalidSetting(
-            "The engine is 'spark', but PySpark is not installed; install it with: pip install 'rekindle[spark]'."
+            "The engine is 'spark', but PySpark is not installed; install it with: pip install 'rekindle-mobility[spark]'."
         ) from None
     return SparkSession.getActiveSession() or SparkSession.builder.appName("rekindle").getOrCreate()
 
