@@ -3,31 +3,58 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 DEMO ?= demo
 
-.PHONY: demo test lint bench bench-full chaos proof docs clean
+.PHONY: demo test test-all lint docs wheel bench bench-full chaos proof clean
 
 $(VENV)/.user: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rekindle needs Python 3.11 or newer.")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PIP) --editable .
 	$(BIN)/python -m rekindle.attacks.compile
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.user
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --editable '.[lint,test]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.user
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 demo: $(VENV)/.user
 	$(BIN)/rekindle demo --out $(DEMO) --overwrite
 
-test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest
+# What every change needs; a few minutes.
+test: lint
+	$(BIN)/python -m pytest -m "not slow"
+
+# The rest: long property runs, kills, Spark, Dask, the browser, and kernels without the compiler (with coverage).
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m tests.proof.coverage
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+
+# Runs the notebooks too, which takes a minute or two.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "The site is in site/index.html; with search: $(PYTHON) -m http.server --directory site"
+
+# Builds the wheel, installs it into an empty environment, and runs the demo from there.
+wheel:
+	rm -rf dist build/wheel
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check build
+	build/wheel/bin/python -m build --outdir dist . > build/wheel/log
+	rm -rf build/wheel
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build/wheel && bin/rekindle demo --out demo
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed --check $(BENCH)
@@ -38,10 +65,10 @@ bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed --days 0 --check $(if $(PUBLISHED),--published $(PUBLISHED)) $(BENCH)
 	$(BIN)/python -m benchmarks.scale --full
 
-# CHAOS names further options, such as --kills 400 --seed 1. Full disks and the like take root; otherwise they are skipped.
+# CHAOS names further options, such as --kills 400 --seed 1. Full disks and the like need root; otherwise they are skipped.
 chaos: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
-	$(BIN)/python -m pytest tests/chaos/test_faults.py tests/cli/test_memory.py tests/cli/test_private.py -rs
+	$(PIP) --editable '.[fuzz]'
+	$(BIN)/python -m pytest tests/chaos -rs
 	$(BIN)/python -m tests.chaos $(CHAOS)
 	$(BIN)/python -m tests.chaos.memory
 	$(MAKE) proof
@@ -49,17 +76,9 @@ chaos: $(VENV)/.dev
 
 # What the tests reach, and what they notice; MUTANTS says how many changes to try.
 proof: $(VENV)/.dev
+	$(PIP) --editable '.[dev]'
 	$(BIN)/python -m tests.proof.coverage
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.proof.mutation --sample $(or $(MUTANTS),400)
 
-# Runs the notebooks too, which takes a minute or two.
-docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
-	@echo "The site is in site/index.html; with search: $(PYTHON) -m http.server --directory site"
-
-$(VENV)/.docs: $(VENV)/.user
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	touch $@
-
 clean:
-	rm -rf $(VENV) demo benchmarks/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo dist build site benchmarks/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
