@@ -13,7 +13,7 @@ from tests.small import random_truth, truths
 
 import rekindle as rk
 from rekindle.attacks.habits import Habits, confidence_from_agreement, plan
-from rekindle.attacks.state import read_run
+from rekindle.attacks.saving import read_run
 from rekindle.evaluation.confidence import assess_confidence
 
 quick = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
@@ -221,7 +221,7 @@ def test_never_sees_the_truth():
         "for name in ('rekindle', 'rekindle.attacks'):\n"
         "    package = types.ModuleType(name); package.__path__ = [str(root.joinpath(*name.split('.')[1:]))]\n"
         "    sys.modules[name] = package\n"
-        "import rekindle.attacks.habits.schedule, rekindle.attacks.habits.agreement\n"
+        "import rekindle.attacks.habits.schedule, rekindle.attacks.confidence\n"
         "bad = [m for m in sys.modules if m.startswith(('rekindle.evaluation', 'rekindle.sources', 'rekindle.prepare'))]\n"
         "assert not bad, bad\n"
     )

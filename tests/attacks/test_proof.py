@@ -16,7 +16,7 @@ from rekindle.assignment.plain import step_with_costs
 from rekindle.attacks import costs, day_by_day
 from rekindle.attacks.compile import compile_kernels
 from rekindle.attacks.linking import InformationGain, link
-from rekindle.attacks.state import SavedRun, read_run, write_run
+from rekindle.attacks.saving import SavedRun, read_run, write_run
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 
 

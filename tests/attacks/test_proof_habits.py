@@ -135,7 +135,7 @@ def test_days_are_fed_saved_and_resumed(counts, found, tmp_path):
 
 
 def test_a_damaged_run_is_refused(counts, tmp_path):
-    from rekindle.attacks.state import read_run, write_run
+    from rekindle.attacks.saving import read_run, write_run
 
     run = run_of(counts, effort="low")
     run.feed(counts)

@@ -30,7 +30,7 @@ from rekindle.evaluation import exposure as exposures
 from rekindle.evaluation.confidence import assess_confidence
 from rekindle.evaluation.exposure import agreement, day_steps, expose, night_steps, usual_place
 from rekindle.evaluation.mapping_kernel import Errors, _block_sums, _Bounded, _group
-from rekindle.evaluation.utility import read_at
+from rekindle.evaluation.usefulness import read_at
 from rekindle.model import Release
 
 

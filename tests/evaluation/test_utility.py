@@ -8,7 +8,7 @@ from tests.small import random_truth
 import rekindle as rk
 from rekindle.defences import Chain, CoarserSpace, CoarserTime, LaplaceNoise, Round, Sample, Suppress
 from rekindle.evaluation import UTILITIES, Utility, implied_flows, utility
-from rekindle.evaluation.utility import read_at
+from rekindle.evaluation.usefulness import read_at
 from rekindle.model import Release
 
 row = rk.Locations(np.column_stack([np.arange(4) + 0.5, np.full(4, 0.5)]))

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 import rekindle as rk
-from rekindle.attacks.state import read_run
+from rekindle.attacks.saving import read_run
 from rekindle.sources import read_cabspotting, read_geolife, read_points, read_porto
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.attacks.state import read_run
+from rekindle.attacks.saving import read_run
 from rekindle.auditing.work import Result, Store, Task
 from rekindle.defences.parse import parse_defence
 from rekindle.io.recovery import RecoveryFolder

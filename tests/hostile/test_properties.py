@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.hostile.readers import READERS, TEXTS, attempt
 
 import rekindle as rk
-from rekindle.attacks.state import SavedRun, read_run, write_run
+from rekindle.attacks.saving import SavedRun, read_run, write_run
 from rekindle.io.safety.files import read_json, write_json
 from rekindle.io.tables.counts import write_locations
 from rekindle.io.tables.release import write_release

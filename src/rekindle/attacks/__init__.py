@@ -11,7 +11,7 @@ from rekindle.attacks.day_by_day import DayByDay
 from rekindle.attacks.enhanced import Enhanced
 from rekindle.attacks.habits import Habits, confidence_from_agreement
 from rekindle.attacks.linking import InformationGain, LinkingCost
-from rekindle.attacks.state import read_run
+from rekindle.attacks.saving import read_run
 from rekindle.errors import InvalidFile, InvalidSetting
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks.state import SavedRun
+from rekindle.attacks.saving import SavedRun
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 

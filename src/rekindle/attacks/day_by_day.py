@@ -23,7 +23,7 @@ from rekindle.assignment.plain import step_to_targets, step_with_costs
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
 from rekindle.attacks.costs import MoveContext, MoveCost, Stay, is_target_cost, popular_places
 from rekindle.attacks.linking import InformationGain, LinkingCost, link
-from rekindle.attacks.state import SavedRun, write_run
+from rekindle.attacks.saving import SavedRun, write_run
 from rekindle.errors import InvalidSetting, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 from rekindle.model.calendar import NIGHT_END

@@ -15,7 +15,7 @@ from rekindle.defences import Defence
 from rekindle.errors import InvalidSetting
 from rekindle.evaluation import deal_at_random, stay_if_possible, uniqueness
 from rekindle.evaluation.exposure import Exposure, agreement, expose
-from rekindle.evaluation.utility import utility
+from rekindle.evaluation.usefulness import utility
 from rekindle.model import Calendar, Counts, Locations, Release, Trajectories
 from rekindle.repairing import repair
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from rekindle.attacks import Attack, Run
 from rekindle.attacks.base import Progress
-from rekindle.attacks.state import SavedRun, read_run
+from rekindle.attacks.saving import SavedRun, read_run
 from rekindle.cli.memory import MemoryLimit, check_memory, reading_bytes
 from rekindle.cli.shared import (
     STOPPED,

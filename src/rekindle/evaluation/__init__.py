@@ -1,7 +1,8 @@
 """How much of the truth a recovery found, beside what anyone could reach."""
 
 from rekindle.evaluation.chance import deal_at_random, stay_if_possible
-from rekindle.evaluation.evaluate import (
+from rekindle.evaluation.mapping import Mapping, map_people
+from rekindle.evaluation.scores import (
     METRICS,
     Evaluation,
     Metric,
@@ -11,9 +12,8 @@ from rekindle.evaluation.evaluate import (
     evaluate,
     reference_scores,
 )
-from rekindle.evaluation.mapping import Mapping, map_people
-from rekindle.evaluation.uniqueness import distinct_sets, top_places, uniqueness
-from rekindle.evaluation.utility import UTILITIES, Utility, UtilityMetric, implied_flows, utility
+from rekindle.evaluation.unique import distinct_sets, top_places, uniqueness
+from rekindle.evaluation.usefulness import UTILITIES, Utility, UtilityMetric, implied_flows, utility
 
 __all__ = [
     "METRICS",

@@ -29,7 +29,7 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation import Evaluation
 from rekindle.evaluation.confidence import Confidence
 from rekindle.evaluation.mapping import map_people
-from rekindle.evaluation.uniqueness import uniqueness
+from rekindle.evaluation.unique import uniqueness
 from rekindle.io.safety.files import new_file
 from rekindle.model import Counts, Locations, Trajectories
 

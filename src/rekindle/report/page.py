@@ -19,7 +19,7 @@ import rekindle
 from rekindle.auditing.audit import AttackRisk, Audit, ReleaseRisk
 from rekindle.auditing.risk import LEVELS, Estimate
 from rekindle.evaluation import METRICS
-from rekindle.evaluation.utility import UTILITIES
+from rekindle.evaluation.usefulness import UTILITIES
 from rekindle.io.safety.files import new_file
 from rekindle.model import Locations
 from rekindle.report import charts, words

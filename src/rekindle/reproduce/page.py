@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rekindle import __version__
 from rekindle.evaluation import Evaluation, Spread
-from rekindle.evaluation.uniqueness import distinct_sets, uniqueness
+from rekindle.evaluation.unique import distinct_sets, uniqueness
 from rekindle.model.calendar import format_step
 from rekindle.reproduce.measure import FIRST_DAY, Effort, Measured
 from rekindle.reproduce.paper import PAPER

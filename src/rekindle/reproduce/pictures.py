@@ -172,7 +172,7 @@ def _draw_uniqueness(one: Measured, axes: Axes) -> None:
 
 
 def _uniqueness_table(results: Sequence[Measured]) -> pl.DataFrame:
-    from rekindle.evaluation.uniqueness import distinct_sets, uniqueness
+    from rekindle.evaluation.unique import distinct_sets, uniqueness
 
     rows: list[tuple[str, str, int, int, float, float]] = []
     for one in results:

@@ -4,7 +4,7 @@ The parts, in the order of the work: `problem` (what the counts tell), `track`, 
 `plan` (how much of each), `attack` (the attack and its run). `agreement` gives other attacks a confidence.
 """
 
-from rekindle.attacks.habits.agreement import confidence_from_agreement
+from rekindle.attacks.confidence import confidence_from_agreement
 from rekindle.attacks.habits.attack import Habits, HabitsRun
 
 __all__ = ["Habits", "HabitsRun", "confidence_from_agreement"]

@@ -14,10 +14,10 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from rekindle.attacks.base import Attack, Progress, Recovery, Run
+from rekindle.attacks.confidence import confidence_from_agreement
 from rekindle.attacks.enhanced import Enhanced
-from rekindle.attacks.habits.agreement import confidence_from_agreement
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.state import SavedRun, write_run
+from rekindle.attacks.saving import SavedRun, write_run
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 

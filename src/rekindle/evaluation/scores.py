@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from rekindle.errors import InvalidData
 from rekindle.evaluation.chance import deal_at_random, stay_if_possible
 from rekindle.evaluation.mapping import map_people
-from rekindle.evaluation.uniqueness import distinct_sets, uniqueness
+from rekindle.evaluation.unique import distinct_sets, uniqueness
 from rekindle.model import Trajectories
 
 __all__ = [
