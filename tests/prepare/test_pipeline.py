@@ -106,7 +106,6 @@ def test_preparing_twice_gives_the_same_bytes(tmp_path):
     assert set(files(tmp_path / "one")) == {
         "counts.parquet",
         "dataset.json",
-        "grid.png",
         "locations.parquet",
         "truth.parquet",
     }
@@ -118,7 +117,6 @@ def test_what_is_written_is_what_was_prepared(tmp_path):
     dataset = read_dataset(tmp_path / "out")
     assert dataset.truth == prepared.truth
     assert dataset.info == json.loads(json.dumps(dict(prepared.info)))
-    assert (tmp_path / "out" / "grid.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_nothing_is_overwritten_or_left_half_written(tmp_path, monkeypatch):
@@ -129,10 +127,10 @@ def test_nothing_is_overwritten_or_left_half_written(tmp_path, monkeypatch):
     with pytest.raises(OutputExists, match="--overwrite"):
         prepared.write(out)
 
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rekindle.report.grid.plot_grid", interrupted)
+    monkeypatch.setattr("rekindle.prepare.pipeline.write_dataset", interrupted)
     for target in (out, tmp_path / "new"):
         with pytest.raises(KeyboardInterrupt):
             prepared.write(target, overwrite=True)

@@ -373,6 +373,8 @@ def _run(
     memory_limit: str | None,
     overwrite: bool,
 ) -> None:
+    from rekindle.report.figures import draw_grid, save_figure  # matplotlib takes a second to load
+
     check_output(out, overwrite=overwrite)
     check_memory(
         points_bytes(source),
@@ -386,6 +388,7 @@ def _run(
         with showing_progress("Preparing"):
             prepared = prepare(found)
             prepared.write(out, overwrite=overwrite)
+            save_figure(draw_grid(prepared.truth.locations, positions=prepared.positions), out / "grid.png")
     _show(prepared, out)
 
 

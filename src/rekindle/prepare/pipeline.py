@@ -81,15 +81,11 @@ class Prepared:
     positions: NDArray[np.float64] | None
     info: Mapping[str, Any]
 
-    def write(self, path: str | Path, *, overwrite: bool = False, plot: bool = True) -> None:
-        """Write the dataset folder, and beside the tables a plot of the grid over the points: all or nothing."""
+    def write(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the dataset folder: all or nothing."""
         check_output(path, overwrite=overwrite)
         with new_folder(path, overwrite=overwrite, private=True) as folder:
             write_dataset(folder, counts=self.truth.counts(), truth=self.truth, info=dict(self.info))
-            if plot:
-                from rekindle.report.grid import plot_grid  # matplotlib takes a second to load
-
-                plot_grid(folder / "grid.png", self.truth.locations, self.positions)
 
 
 def check_output(path: str | Path, *, overwrite: bool) -> None:

@@ -1,1 +1,1 @@
-"""See the module names."""
+"""Audits as pages, and figures."""

@@ -23,7 +23,7 @@ from rekindle.evaluation.usefulness import UTILITIES
 from rekindle.io.safety.files import new_file
 from rekindle.model import Locations
 from rekindle.report import charts, words
-from rekindle.report.figures import COLOURS
+from rekindle.report.colours import COLOURS
 
 __all__ = ["write_page"]
 
