@@ -2,24 +2,88 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from rekindle.auditing.risk import Estimate, estimate, estimate_share, judge
+from rekindle.auditing.risk import (
+    DESIGN_EFFECT,
+    Estimate,
+    estimate,
+    estimate_advantage,
+    estimate_exposed,
+    exposed,
+    judge,
+)
 
 
-def test_no_spread_gives_no_interval():
-    found = estimate(np.full((3, 20), 0.25))
-    assert found.value == 0.25
-    assert found.low == pytest.approx(0.25)
-    assert found.high == pytest.approx(0.25)
+def shares(smallest_people=1):
+    return arrays(
+        np.float64,
+        st.tuples(st.integers(1, 4), st.integers(smallest_people, 40)),
+        elements=st.floats(0, 1) | st.sampled_from([0.0, 1.0]),
+    )
 
 
-def test_covers_the_mean_of_independent_people():
+@given(shares())
+def test_limits_hold_the_value_and_are_shares(table):
+    found = estimate(table)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.value == pytest.approx(table.mean())
+
+
+@given(shares())
+def test_what_is_not_recovered_is_the_complement(table):
+    found, other = estimate(table), estimate(1 - table)
+    assert (found.low, found.high) == pytest.approx((1 - other.high, 1 - other.low))
+
+
+@given(shares(), st.randoms(use_true_random=False))
+def test_people_and_row_orders_have_no_order(table, random):
+    orders, people = list(range(len(table))), list(range(table.shape[1]))
+    random.shuffle(orders)
+    random.shuffle(people)
+    again = estimate(table[orders][:, people])
+    assert (again.low, again.high) == pytest.approx((estimate(table).low, estimate(table).high))
+
+
+@given(shares(smallest_people=2), st.floats(0, 1))
+def test_a_higher_score_moves_the_value_up(table, score):
+    better = np.maximum(table, score)
+    assert estimate(better).value >= estimate(table).value - 1e-12
+
+
+@given(shares())
+def test_more_people_alike_give_a_narrower_interval(table):
+    few, many = estimate(table), estimate(np.tile(table, 4))
+    assert many.value == pytest.approx(few.value)
+    assert many.high - many.low <= few.high - few.low + 1e-12
+
+
+def test_people_who_all_score_the_same_are_no_proof_for_others():
+    for score in (0.0, 0.25, 1.0):
+        few, many = estimate(np.full((3, 20), score)), estimate(np.full((3, 2000), score))
+        assert few.value == score
+        assert 0.01 < few.high - few.low < 0.5
+        assert many.high - many.low < 0.01
+
+
+def test_one_person_says_nothing_about_others():
+    assert estimate(np.array([[0.7], [0.7]])) == Estimate(0.7, 0, 1)
+    alone = estimate_advantage(np.array([[0.7]]), np.array([[0.5]]))
+    assert (alone.value, alone.low, alone.high) == pytest.approx((0.4, -1, 1))
+
+
+def test_covers_the_mean_of_people_who_move_together():
+    """Each release shifts all of its people: their mean varies three times as much as that of independent people."""
     rng = np.random.default_rng(0)
     hits = 0
-    for _ in range(200):
-        found = estimate(rng.beta(2, 3, (1, 50)))
+    for _ in range(400):
+        within = 0.2
+        shared = within * np.sqrt(2 / 50)
+        found = estimate(np.clip(rng.normal(0.4 + rng.normal(0, shared), within, (1, 50)), 0, 1))
         hits += found.low <= 0.4 <= found.high
-    assert hits / 200 == pytest.approx(0.94, abs=0.04)
+    assert hits / 400 >= 0.93
 
 
 def test_row_orders_widen_the_interval():
@@ -40,18 +104,54 @@ def test_many_people_as_few():
     rng = np.random.default_rng(0)
     many = rng.random((1, 6000))
     found = estimate(many)
-    half_width = 1.96 * many.std() / np.sqrt(6000)
-    assert found.high - found.low == pytest.approx(2 * half_width, rel=0.15)
+    half_width = 1.96 * np.sqrt(DESIGN_EFFECT) * many.std() / np.sqrt(6000)
+    assert found.high - found.low == pytest.approx(2 * half_width, rel=0.01)
 
 
-def test_share_of_the_way():
+@given(shares(), st.data())
+def test_limits_of_the_advantage(attack, data):
+    chance = data.draw(arrays(np.float64, attack.shape, elements=st.floats(0, 1)))
+    found = estimate_advantage(attack, chance)
+    assert found.low <= found.value <= found.high <= 1
+    if chance.mean() < 0.999:
+        assert found.value == pytest.approx((attack.mean() - chance.mean()) / (1 - chance.mean()), abs=1e-9)
+
+
+def test_advantage_without_chance_is_the_share():
+    table = np.random.default_rng(0).random((3, 20))
+    found, share = estimate_advantage(table, np.zeros((2, 20))), estimate(table)
+    assert (found.low, found.high) == pytest.approx((share.low, share.high))
+
+
+def test_exposed_means_clearly_more_than_chance():
+    chance = np.array([[0.1, 0.1, 0.45, 0.95], [0.2, 0.1, 0.30, 0.95]])
+    attack = np.array([[0.6, 0.5, 0.52, 1.00], [0.4, 0.95, 0.60, 1.00]])
+    np.testing.assert_array_equal(exposed(attack, chance), [[True, False, False, False], [False, True, True, False]])
+    np.testing.assert_array_equal(exposed(attack, chance, 0.9).sum(axis=1), [0, 1])
+    found = estimate_exposed(attack, chance)
+    assert found.value == pytest.approx(3 / 8)
+    assert found.low < found.value < found.high
+
+
+def test_one_person_alone_in_a_crowd_is_seen():
+    """60 people at chance and one who is recovered wholly: the share of people cannot be told to be 0 or large."""
+    chance = np.full((3, 61), 0.1)
+    attack = chance.copy()
+    attack[:, -1] = 1
+    found = estimate_exposed(attack, chance, 0.9)
+    assert found.value == pytest.approx(1 / 61)
+    assert 0.03 < found.high < 0.2
+    assert estimate_exposed(chance, chance).value == 0
+
+
+def test_advantage():
     chance = np.full((2, 30), 0.2)
-    assert estimate_share(np.full((3, 30), 1.0), chance).value == 1
-    assert estimate_share(chance, chance).value == 0
-    assert estimate_share(np.full((3, 30), 0.6), chance).value == pytest.approx(0.5)
-    assert estimate_share(np.full((3, 30), 0.1), chance).value == pytest.approx(-0.125)
+    assert estimate_advantage(np.full((3, 30), 1.0), chance).value == 1
+    assert estimate_advantage(chance, chance).value == 0
+    assert estimate_advantage(np.full((3, 30), 0.6), chance).value == pytest.approx(0.5)
+    assert estimate_advantage(np.full((3, 30), 0.1), chance).value == pytest.approx(-0.125)
     perfect = np.ones((2, 30))
-    assert estimate_share(perfect, perfect) == Estimate(0, 0, 0)
+    assert estimate_advantage(perfect, perfect) == Estimate(0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -81,4 +181,4 @@ def test_shares_stay_shares():
     rare[0, 0], common[0, 0] = 1, 0
     assert estimate(rare).low == 0
     assert estimate(common).high == 1
-    assert judge(estimate_share(common, rare)).level == "very high"
+    assert judge(estimate_advantage(common, rare)).level == "very high"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import rekindle
 from rekindle.attacks import ATTACKS, Attack
 from rekindle.auditing.defaults import default_defences, label
-from rekindle.auditing.risk import Estimate, Verdict, estimate, estimate_share, judge
+from rekindle.auditing.risk import Estimate, Verdict, estimate, estimate_advantage, judge
 from rekindle.auditing.tasks import (
     PERFECT,
     YARDSTICKS,
@@ -629,7 +629,7 @@ class _Findings:
             uniqueness=bare.uniqueness,
             accuracy=estimate(accuracy),
             by_order=tuple(float(value) for value in accuracy.mean(axis=1)),
-            share=estimate_share(accuracy, self._table(at, "chance", "accuracy")),
+            share=estimate_advantage(accuracy, self._table(at, "chance", "accuracy")),
             error_km=float(np.nanmean(errors)),
             home=home,
             work=work,

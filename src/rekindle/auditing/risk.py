@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, t
+from scipy.special import stdtrit
 
-__all__ = ["RULE", "Estimate", "Verdict", "estimate", "estimate_share", "judge"]
+__all__ = ["RULE", "Estimate", "Verdict", "estimate", "estimate_advantage", "estimate_exposed", "exposed", "judge"]
 
-RESAMPLES = 2000
-_SEED = 20130325
-_KEPT = 1 << 23
+DESIGN_EFFECT = 3.0
+"""How many times the variance between people, taken as independent, the variance of their mean is."""
+
+CLEARLY = 0.1
+"""How much more of a person's time than chance an attack must recover for the person to count as exposed."""
+
+_NO_ROOM = 1e-12
 
 LEVELS = ((0.10, "low"), (0.30, "moderate"), (0.60, "high"), (1.01, "very high"))
 
@@ -29,7 +31,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with the limits of its 95% interval.
+    """A mean with the limits of its interval.
 
     Attributes
     ----------
@@ -76,68 +78,91 @@ def judge(share: Estimate | None) -> Verdict:
 
 
 def estimate(table: NDArray[np.float64]) -> Estimate:
-    """Estimate a mean over people and row orders.
+    """Estimate a share over people and row orders.
 
     Parameters
     ----------
     table
-        (orders, people) float64 shares: the value of each person under each row order. NaN: not measured.
+        (orders, people) float64 shares from 0 to 1: the value of each person under each row order. NaN: not measured.
 
     Notes
     -----
-    Percentile bootstrap: people are drawn with replacement, and so are row orders, 2000 times; the limits are widened as
-    Student's t is for few people. What is drawn is the score a person got; who is matched with whom is not solved again,
-    so the interval leaves out what other people in the release would have changed about it. How often it holds the mean
-    of fresh cities is measured in the guide on auditing.
+    The limits are those of Student's t for the mean over people, with the variance between people taken `DESIGN_EFFECT`
+    times, because an attack decides about all people of a release together, and the variance between row orders added.
+    One more person with 0 and one with 1 are counted in the variance, so that people who all score the same are no proof
+    that others would. One person alone says nothing about others: the limits are then 0 and 1.
     """
     kept = table[:, ~np.isnan(table).any(axis=0)]
     if not kept.size:
         return Estimate(np.nan, np.nan, np.nan)
-    return _limits(float(kept.mean()), _resample([kept])[0], kept.shape[1], least=0.0)
+    return _limits(float(kept.mean()), kept.mean(axis=0), _order_variance(kept), 0.0)
 
 
-def estimate_share(attack: NDArray[np.float64], chance: NDArray[np.float64]) -> Estimate:
-    """Estimate the share of the way from chance to perfect: (attack - chance) / (1 - chance).
+def estimate_advantage(attack: NDArray[np.float64], chance: NDArray[np.float64]) -> Estimate:
+    """Estimate the advantage over chance: (attack - chance) / (1 - chance).
 
     Parameters
     ----------
     attack, chance
         (orders, people) float64 accuracies of the same people; the numbers of orders may differ.
+
+    Notes
+    -----
+    As for `estimate`, with each person's share in the advantage (the ratio to first order) as the score.
     """
-    means = _resample([attack, chance])
-    return _limits(float(_way(attack.mean(), chance.mean())), _way(means[0], means[1]), attack.shape[1])
+    found, guessed = float(attack.mean()), float(chance.mean())
+    room = 1 - guessed
+    if room < _NO_ROOM:
+        return Estimate(0.0, 0.0, 0.0)
+    by_chance = (1 - found) / room
+    scores = (attack.mean(axis=0) - found - by_chance * (chance.mean(axis=0) - guessed)) / room
+    orders = (_order_variance(attack) + by_chance**2 * _order_variance(chance)) / room**2
+    value = (found - guessed) / room
+    return _limits(value, value + scores, orders, -guessed / room)
 
 
-def _way(attack: Any, chance: Any) -> Any:
-    """Where chance is perfect already, there is nothing left to find."""
-    room = np.where(chance < 1 - 1e-12, 1 - chance, 1.0)
-    return np.where(chance < 1 - 1e-12, (attack - chance) / room, 0.0)
+def exposed(attack: NDArray[np.float64], chance: NDArray[np.float64], above: float = 0.5) -> NDArray[np.bool_]:
+    """Tell who is exposed under each row order.
+
+    A person is exposed where the attack recovers more than `above` of the person's time, and at least `CLEARLY` more
+    than chance does in any row order.
+
+    Parameters
+    ----------
+    attack, chance
+        (orders, people) float64 accuracies of the same people; the numbers of orders may differ.
+    above
+        The share of a person's time.
+
+    Returns
+    -------
+    (orders of the attack, people) bool.
+    """
+    return (attack > above) & (attack >= chance.max(axis=0) + CLEARLY)
 
 
-def _limits(value: float, drawn: NDArray[np.float64], people: int, least: float = -np.inf) -> Estimate:
-    """Take the middle 95%, widened as Student's t is for few people: a bootstrap of few is too narrow."""
-    wider = 1.0 if people < 2 else t.ppf(0.975, people - 1) / norm.ppf(0.975) * np.sqrt(people / (people - 1))
-    low, high = value + wider * (np.quantile(drawn, [0.025, 0.975]) - value)
-    return Estimate(value, max(float(low), least), min(float(high), 1.0))
+def estimate_exposed(attack: NDArray[np.float64], chance: NDArray[np.float64], above: float = 0.5) -> Estimate:
+    """Estimate the share of people who are exposed, as a mean over the row orders.
+
+    Parameters
+    ----------
+    attack, chance, above
+        As for `exposed`.
+    """
+    return estimate(exposed(attack, chance, above).astype(np.float64))
 
 
-def _resample(tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Draw people (the same for all tables) and row orders (of each table): (tables, resamples) float64 means."""
-    people = tables[0].shape[1]
-    orders = [_draws(len(table), at + 1) for at, table in enumerate(tables)]
-    if people * RESAMPLES <= _KEPT:
-        drawn = _draws(people, 0)
-        return np.array([np.einsum("rp,rp->r", o @ t, drawn) for o, t in zip(orders, tables, strict=True)])
-    random = np.random.default_rng([_SEED, 0])
-    means = np.empty((len(tables), RESAMPLES))
-    for at in range(RESAMPLES):
-        one = np.bincount(random.integers(0, people, people), minlength=people) / people
-        means[:, at] = [o[at] @ (t @ one) for o, t in zip(orders, tables, strict=True)]
-    return means
+def _limits(value: float, scores: NDArray[np.float64], orders: float, least: float) -> Estimate:
+    """Limits from the score of each person, (people,) float64, and the variance of the mean over row orders."""
+    people = len(scores)
+    if people < 2:
+        return Estimate(value, least, 1.0)
+    apart = float(((scores - value) ** 2).sum()) + value**2 + (1 - value) ** 2
+    variance = DESIGN_EFFECT * apart / ((people + 1) * people) + orders
+    half = float(stdtrit(people - 1, 0.975)) * math.sqrt(variance)
+    return Estimate(value, max(value - half, least), min(value + half, 1.0))
 
 
-@lru_cache(maxsize=16)
-def _draws(size: int, stream: int) -> NDArray[np.float64]:
-    """(resamples, size) float64: how often each was drawn, as shares."""
-    random = np.random.default_rng([_SEED, stream])
-    return random.multinomial(size, np.full(size, 1 / size), RESAMPLES) / size
+def _order_variance(table: NDArray[np.float64]) -> float:
+    """The variance of the mean over row orders; 0 where there is only one, from which it cannot be told."""
+    return float(table.mean(axis=1).var(ddof=1)) / len(table) if len(table) > 1 else 0.0
