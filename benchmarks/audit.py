@@ -75,9 +75,9 @@ def main() -> None:
             print(f"report {'with' if include else 'without'} the truth: {path.stat().st_size / 1e6:.2f} MB")
     for one in found.releases:
         best = one.strongest
-        if best.share is not None and one.utility is not None:
+        if best.advantage is not None and one.utility is not None:
             print(
-                f"{one.label:45} {best.attack:10} share {best.share.value:.3f} ({best.share.low:.3f} to {best.share.high:.3f}) "
+                f"{one.label:45} {best.attack:10} advantage {best.advantage.value:.3f} ({best.advantage.low:.3f} to {best.advantage.high:.3f}) "
                 f"error of counts {one.utility['count_error']:.2f}"
             )
     from joblib.externals.loky import get_reusable_executor

@@ -53,7 +53,7 @@ def main() -> None:
         for attempt in ATTEMPTS:
             for what, intervals in (
                 ("accuracy", [estimate(city[attempt.name]) for city in cities]),
-                ("share", [estimate_advantage(city[attempt.name], city["chance"]) for city in cities]),
+                ("advantage", [estimate_advantage(city[attempt.name], city["chance"]) for city in cities]),
             ):
                 values = np.array([one.value for one in intervals])
                 held = np.mean([one.low <= values.mean() <= one.high for one in intervals])

@@ -147,7 +147,7 @@ assert given.attacks["chance"].accuracy.value < given.attacks["enhanced"].accura
 by_label = {release.label: release for release in audit.releases}
 assert len(by_label) == 6
 less = [
-    r for r in audit.releases[1:] if r.strongest.share.value < 0.5 * given.strongest.share.value
+    r for r in audit.releases[1:] if r.strongest.advantage.value < 0.5 * given.strongest.advantage.value
 ]
 assert all(r.utility["count_error"] > 0.3 for r in less)
 

@@ -1,4 +1,4 @@
-"""Intervals and verdicts."""
+"""Intervals."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ from rekindle.auditing.risk import (
     estimate_advantage,
     estimate_exposed,
     exposed,
-    judge,
 )
 
 
@@ -154,31 +153,8 @@ def test_advantage():
     assert estimate_advantage(perfect, perfect) == Estimate(0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "level"),
-    [
-        (-0.01, 0.9, "no better than guessing"),
-        (0.0, 0.05, "no better than guessing"),
-        (0.01, 0.0999, "low"),
-        (0.01, 0.1, "moderate"),
-        (0.2, 0.3, "high"),
-        (0.5, 0.6, "very high"),
-        (1.0, 1.0, "very high"),
-    ],
-)
-def test_verdict(low, high, level):
-    found = judge(Estimate((low + high) / 2, low, high))
-    assert found.level == level
-    assert "30%" in found.rule
-
-
-def test_no_verdict_without_the_truth():
-    assert judge(None).level == "unknown"
-
-
 def test_shares_stay_shares():
     rare, common = np.zeros((1, 9)), np.ones((1, 9))
     rare[0, 0], common[0, 0] = 1, 0
     assert estimate(rare).low == 0
     assert estimate(common).high == 1
-    assert judge(estimate_advantage(common, rare)).level == "very high"

@@ -19,11 +19,11 @@ def test_exposure_and_use_fall_together(name):
     found = rk.audit(dataset, attacks=[rk.Habits(effort="low")], defences=SWEEPS[name], seeds=2, workers=1)
     risks = [release.strongest for release in found.releases]
     for milder, stronger in pairwise(risks):
-        assert stronger.share.value <= milder.share.high
+        assert stronger.advantage.value <= milder.advantage.high
     errors = [release.utility["count_error"] for release in found.releases]
     assert errors == sorted(errors)
     assert errors[0] == 0
     # From most of the way to little of it.
-    assert risks[0].share.value > 0.6
-    assert risks[-1].share.value < 0.4
-    assert risks[-1].share.value < risks[0].share.value / 2
+    assert risks[0].advantage.value > 0.6
+    assert risks[-1].advantage.value < 0.4
+    assert risks[-1].advantage.value < risks[0].advantage.value / 2

@@ -67,7 +67,7 @@ def test_fails_above_a_limit(folder, tmp_path):
     out = tmp_path / "out"
     assert run(folder / "known", "--out", out, "--fail-above", "0.01").exit_code == 3
     high = json.loads((out / "audit.json").read_text())
-    best = high["releases"][0]["attacks"][high["strongest"]]["share"]["high"]
+    best = high["releases"][0]["attacks"][high["strongest"]]["advantage"]["high"]
     assert run(folder / "known", "--out", out, "--fail-above", best - 1e-6).exit_code == 3
     assert run(folder / "known", "--out", out, "--fail-above", min(best + 1e-6, 1)).exit_code == 0
     assert run(folder / "known", "--out", out, "--fail-above", "1.5").exit_code == 2

@@ -144,7 +144,7 @@ def test_numbers_of_the_page_are_those_of_the_json():
     for sentence in summary(found):
         assert sentence in text
     best = found.to_json()["releases"][0]
-    share = best["attacks"][best["strongest"]]["share"]
+    share = best["attacks"][best["strongest"]]["advantage"]
     assert percent(share["value"]) in text
     assert f"{percent(share['low'])} to {percent(share['high'])}" in text
 
@@ -159,7 +159,7 @@ def test_is_small_even_where_nobody_ever_stays(people, steps):
     from dataclasses import replace
 
     people_risks = tuple(replace(small.people[0], person=str(row)) for row in range(people))
-    best = replace(small.given.strongest, by_place=(0.5,) * 900)
+    best = replace(small.given.strongest, by_location=(0.5,) * 900)
     given = replace(small.given, attacks=small.given.attacks | {best.attack: best})
     large = replace(
         small, releases=(given, *small.releases[1:]), recovered=truth, truth=truth,

@@ -1,18 +1,38 @@
 """Attacks x defences on a dataset, with intervals; parallel."""
 
-from rekindle.auditing.audit import Agreement, AttackRisk, Audit, Growth, PersonRisk, ReleaseRisk, audit
+from rekindle.auditing.audit import audit
 from rekindle.auditing.quick import quick_audit
-from rekindle.auditing.risk import RULE, Estimate, Verdict
+from rekindle.auditing.results import (
+    Agreement,
+    AttackRisk,
+    Audit,
+    Exposed,
+    ExposedPeople,
+    Growth,
+    GuessedPeople,
+    PersonRisk,
+    Precision,
+    ReleaseRisk,
+    Repairs,
+)
+from rekindle.auditing.risk import Estimate
+from rekindle.auditing.verdict import LEVELS, RULE, Verdict
 
 __all__ = [
+    "LEVELS",
     "RULE",
     "Agreement",
     "AttackRisk",
     "Audit",
     "Estimate",
+    "Exposed",
+    "ExposedPeople",
     "Growth",
+    "GuessedPeople",
     "PersonRisk",
+    "Precision",
     "ReleaseRisk",
+    "Repairs",
     "Verdict",
     "audit",
     "quick_audit",

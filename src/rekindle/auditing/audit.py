@@ -6,17 +6,17 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import rekindle
 from rekindle.attacks import ATTACKS, Attack
 from rekindle.auditing.defaults import default_defences, label
-from rekindle.auditing.risk import Estimate, Verdict, estimate, estimate_advantage, judge
+from rekindle.auditing.results import Agreement, AttackRisk, Audit, Growth, PersonRisk, ReleaseRisk
+from rekindle.auditing.risk import Estimate, estimate, estimate_advantage
 from rekindle.auditing.tasks import (
     PERFECT,
     YARDSTICKS,
@@ -28,294 +28,18 @@ from rekindle.auditing.tasks import (
     publish,
     repaired,
 )
+from rekindle.auditing.verdict import judge
 from rekindle.auditing.work import Store, Task, digest, run, workers_of
 from rekindle.defences import Defence, NothingLeft
 from rekindle.errors import InvalidData, InvalidSetting, RekindleError
-from rekindle.io.safety.files import write_json
 from rekindle.model import Counts, Dataset, Release, Trajectories
 from rekindle.model.dataset import check_truth
 
-__all__ = ["Agreement", "AttackRisk", "Audit", "Growth", "PersonRisk", "ReleaseRisk", "audit"]
+__all__ = ["audit"]
 
 Progress = Callable[[int, int | None], None]
 
 AS_GIVEN = "as given"
-
-
-@dataclass(frozen=True)
-class AttackRisk:
-    """What one attack gets out of one release. All but the first fields need the truth.
-
-    Attributes
-    ----------
-    attack
-        Its name; "chance", "naive" and "perfect" stand beside the attacks.
-    people
-        How many people it rebuilt; another number than there are where it had to be guessed.
-    uniqueness
-        By k = 1..5: share of rebuilt people whose set of k most frequent places nobody else has.
-    accuracy
-        Share of points in the right place. People without a match score 0.
-    by_order
-        The accuracy under each row order.
-    share
-        The share of the way from chance to perfect.
-    error_km
-        Mean distance of a point to where the person really was, at the original resolution, over people with a match.
-    home, work
-        Share of people whose most frequent place at night, or in working hours, was found; None without such steps.
-    reidentified
-        By the number of points that someone knows (1, 2, ...): how often they find the right person, and only them.
-    by_hour
-        Share of points in the right place at each hour of the day, None where the release has none.
-    by_place
-        For each place of the release, the share found of the time spent there; None where nobody was.
-    """
-
-    attack: str
-    people: float
-    uniqueness: tuple[float, ...]
-    accuracy: Estimate | None = None
-    by_order: tuple[float, ...] = ()
-    share: Estimate | None = None
-    error_km: float | None = None
-    home: Estimate | None = None
-    work: Estimate | None = None
-    reidentified: tuple[Estimate, ...] = ()
-    by_hour: tuple[float | None, ...] = ()
-    by_place: tuple[float | None, ...] = ()
-
-
-@dataclass(frozen=True)
-class ReleaseRisk:
-    """What the attacks get out of one release.
-
-    Attributes
-    ----------
-    name
-        The defence with its settings, or "as given".
-    label
-        The same in a few words.
-    withheld
-        Share of the numbers that are withheld.
-    people
-        How many people the repair found in the release, as a mean over the seeds.
-    utility
-        How much use is left, by the name of the metric: a mean over the seeds; None where that is not known.
-    attacks
-        By name, "chance", "naive" and "perfect" included.
-    """
-
-    name: str
-    label: str
-    withheld: float
-    people: float
-    utility: dict[str, float] | None
-    attacks: dict[str, AttackRisk]
-
-    @property
-    def strongest(self) -> AttackRisk:
-        """The attack, or the naive one, with the highest accuracy; without the truth, the last that was asked for."""
-        real = [risk for name, risk in self.attacks.items() if name not in ("chance", PERFECT)]
-        known = [risk for risk in real if risk.accuracy is not None]
-        return max(known, key=lambda risk: risk.accuracy.value if risk.accuracy else 0.0) if known else real[-1]
-
-
-@dataclass(frozen=True)
-class PersonRisk:
-    """How exposed one true person is to the strongest attack, as a mean over the row orders.
-
-    Attributes
-    ----------
-    person
-        The name.
-    accuracy, chance
-        Share of steps in the right place, and that of chance.
-    home, work
-        In which share of the row orders they were found; None where the calendar has no such steps.
-    """
-
-    person: str
-    accuracy: float
-    chance: float
-    home: float | None
-    work: float | None
-
-
-@dataclass(frozen=True)
-class Growth:
-    """What is found when only the first days of the release as given are published, under the first row order.
-
-    Attributes
-    ----------
-    days
-        How many.
-    accuracy, home
-        As in `AttackRisk`.
-    reidentified
-        How often someone who knows four points finds the right person, and only them.
-    """
-
-    days: int
-    accuracy: float
-    home: float | None
-    reidentified: float
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """In which share of the points recoveries of the release as given agree, after their people were matched.
-
-    Attributes
-    ----------
-    one, other
-        The attacks; the same one twice, where its row orders are compared.
-    share
-        The mean over the pairs of recoveries.
-    pairs
-        How many pairs were compared.
-    """
-
-    one: str
-    other: str
-    share: float
-    pairs: int
-
-
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """What a release gives away, and what would help.
-
-    Attributes
-    ----------
-    verdict
-        In a word, with its rule.
-    releases
-        The release as given first, then one for each defence.
-    people
-        How exposed each person is, the most exposed first; empty without the truth.
-    growth
-        By attack: how exposure grows with the number of days that are published.
-    agreements
-        Between row orders of an attack, and between attacks.
-    left_out
-        Defences that cannot be applied to this dataset, with the reason.
-    settings
-        What was asked for, in plain values.
-    recovered
-        The people whom the strongest attack rebuilt from the release as given, with the first row order.
-    truth
-        The true people, where they are known.
-    matched
-        (true people,) int64: the rebuilt person of each true person; -1 for none. None without the truth.
-    """
-
-    verdict: Verdict
-    releases: tuple[ReleaseRisk, ...]
-    people: tuple[PersonRisk, ...]
-    growth: dict[str, tuple[Growth, ...]]
-    agreements: tuple[Agreement, ...]
-    left_out: dict[str, str]
-    settings: dict[str, Any]
-    recovered: Trajectories
-    truth: Trajectories | None
-    matched: NDArray[np.int64] | None
-
-    @property
-    def given(self) -> ReleaseRisk:
-        """The release as given."""
-        return self.releases[0]
-
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """What cannot be known, in sentences."""
-        if self.truth is not None:
-            return ()
-        return (
-            "How much of the recovery is right cannot be known without the truth: there is no accuracy, no error in km and "
-            "nobody to be found in it.",
-            "Whose path a rebuilt path is, and whether it belongs to a real person at all, cannot be known either.",
-            "Two recoveries that agree may be wrong alike. Where they disagree, at least one of them is wrong.",
-        )
-
-    def exceeds(self, limit: float) -> bool:
-        """Whether the upper 95% limit of the share of the way from chance to perfect is above a limit.
-
-        For the strongest attack on the release as given. It needs the truth.
-        """
-        if not 0 <= limit <= 1:
-            raise InvalidSetting(f"The limit is {limit!r}; it must be a share from 0 to 1.")
-        share = self.given.strongest.share
-        if share is None:
-            raise InvalidSetting(
-                "Whether the release is above the limit cannot be said without the truth; give a dataset that has it."
-            )
-        return share.high > limit
-
-    def to_json(self) -> dict[str, Any]:
-        """Every number of the audit in plain values; no trajectory is among them.
-
-        By place only for the release as given, in the order of `places`.
-        """
-
-        def plain(risk: AttackRisk, given: bool) -> dict[str, Any]:
-            return {name: value for name, value in asdict(risk).items() if given or name != "by_place"}
-
-        return {
-            "rekindle": rekindle.__version__,
-            "verdict": asdict(self.verdict),
-            "strongest": self.given.strongest.attack,
-            "unknown": list(self.unknown),
-            "settings": self.settings,
-            "releases": [
-                {
-                    "name": one.name,
-                    "label": one.label,
-                    "withheld": one.withheld,
-                    "people": one.people,
-                    "utility": one.utility,
-                    "strongest": one.strongest.attack,
-                    "attacks": {name: plain(risk, one is self.given) for name, risk in one.attacks.items()},
-                }
-                for one in self.releases
-            ],
-            "left_out": self.left_out,
-            "places": list(self.recovered.locations.ids),
-            "people": [asdict(person) for person in self.people],
-            "growth": {name: [asdict(one) for one in steps] for name, steps in self.growth.items()},
-            "agreements": [asdict(one) for one in self.agreements],
-        }
-
-    def unnamed(self) -> Audit:
-        """The same with people called 1, 2, ... by how exposed they are, not as in the truth."""
-        people = tuple(replace(person, person=str(rank)) for rank, person in enumerate(self.people, 1))
-        return replace(self, people=people)
-
-    def write_json(self, path: str | Path, *, names: bool = False) -> None:
-        """Write the numbers to a file, whole or not at all; people have their names only if that is asked for."""
-        write_json(Path(path), (self if names else self.unnamed()).to_json(), private=True)
-
-    def to_html(
-        self, path: str | Path, *, include_truth: bool = False, names: bool = False, overwrite: bool = True
-    ) -> None:
-        """Write the report: one file that needs nothing else.
-
-        Parameters
-        ----------
-        path
-            Where to.
-        include_truth
-            Whether the report may carry the true paths, and say which rebuilt path is whose. Whoever has the file then
-            has the truth.
-        names
-            Whether people are called as in the truth; with the true paths they are.
-        overwrite
-            Whether a file that is there may be replaced.
-        """
-        from rekindle.report.page import write_page
-
-        shown = self if include_truth or names else self.unnamed()
-        write_page(path, shown, include_truth=include_truth, overwrite=overwrite)
 
 
 def audit(
@@ -568,7 +292,7 @@ class _Findings:
             "defences": [one.describe() for one in plan.defences if one is not None],
         }
         return Audit(
-            verdict=judge(strongest.share),
+            verdict=judge(strongest.advantage),
             releases=releases,
             people=self._people(strongest.attack),
             growth={name: tuple(Growth(**one) for one in steps) for name, steps in growth.items() if steps},
@@ -629,13 +353,13 @@ class _Findings:
             uniqueness=bare.uniqueness,
             accuracy=estimate(accuracy),
             by_order=tuple(float(value) for value in accuracy.mean(axis=1)),
-            share=estimate_advantage(accuracy, self._table(at, "chance", "accuracy")),
+            advantage=estimate_advantage(accuracy, self._table(at, "chance", "accuracy")),
             error_km=float(np.nanmean(errors)),
             home=home,
             work=work,
             reidentified=tuple(estimate(points[:, :, point]) for point in range(points.shape[2])),
             by_hour=self._mean(at, name, "by_hour"),
-            by_place=self._mean(at, name, "by_place"),
+            by_location=self._mean(at, name, "by_place"),
         )
 
     def _people(self, strongest: str) -> tuple[PersonRisk, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rekindle.attacks import Attack
-from rekindle.auditing.audit import Audit, audit
+from rekindle.auditing.audit import audit
+from rekindle.auditing.results import Audit
 from rekindle.defences import CoarserTime, GeometricNoise, Round, Suppress
 from rekindle.model import Counts, Dataset, Release, Trajectories
 

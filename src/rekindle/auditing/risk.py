@@ -1,4 +1,4 @@
-"""A risk is never a bare number: estimates with intervals, beside chance, and the verdict with its rule."""
+"""A risk is never a bare number: estimates with intervals, beside chance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-__all__ = ["RULE", "Estimate", "Verdict", "estimate", "estimate_advantage", "estimate_exposed", "exposed", "judge"]
+__all__ = ["Estimate", "estimate", "estimate_advantage", "estimate_exposed", "exposed"]
 
 DESIGN_EFFECT = 3.0
 """How many times the variance between people, taken as independent, the variance of their mean is."""
@@ -18,15 +18,6 @@ CLEARLY = 0.1
 """How much more of a person's time than chance an attack must recover for the person to count as exposed."""
 
 _NO_ROOM = 1e-12
-
-LEVELS = ((0.10, "low"), (0.30, "moderate"), (0.60, "high"), (1.01, "very high"))
-
-RULE = (
-    "Judged by the strongest attack on the release as given, the naive one included: its accuracy less that of chance, as "
-    "a share of the way from chance to perfect, with a 95% interval. No better than guessing: the lower limit is not "
-    "above 0. Otherwise by the upper limit: low below 10%, moderate below 30%, high below 60%, very high from there on. "
-    "These limits are Rekindle's own, not a law's."
-)
 
 
 @dataclass(frozen=True)
@@ -48,33 +39,6 @@ class Estimate:
     def to_json(self) -> dict[str, float]:
         """Value and limits."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The answer in words.
-
-    Attributes
-    ----------
-    level
-        "no better than guessing", "low", "moderate", "high", "very high", or "unknown" without the truth.
-    rule
-        How the level follows from the numbers.
-    """
-
-    level: str
-    rule: str = RULE
-
-
-def judge(share: Estimate | None) -> Verdict:
-    """Judge the share of the way from chance to perfect; None where the truth is not known."""
-    if share is None:
-        return Verdict(
-            "unknown", "Without the truth nobody can say how much of a recovery is right, so there is no verdict."
-        )
-    if share.low <= 0:
-        return Verdict("no better than guessing")
-    return Verdict(next(word for limit, word in LEVELS if share.high < limit))
 
 
 def estimate(table: NDArray[np.float64]) -> Estimate:

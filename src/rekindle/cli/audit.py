@@ -72,8 +72,8 @@ def audit(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Exit with 3 if the strongest attack gets further than this share of the way from guessing to "
-            "everything, by the upper 95% limit. Needs the truth.",
+            help="Exit with 3 if the strongest attack has a larger advantage over chance than this, "
+            "by the upper limit. Needs the truth.",
         ),
     ] = None,
     memory_limit: MemoryLimit = None,
@@ -151,7 +151,7 @@ def audit(
     show(found)
     console.print(f"\nReport:  [bold]{out / REPORT}[/bold]\nNumbers: {out / NUMBERS}")
     if fail_above is not None and found.exceeds(fail_above):
-        share = found.given.strongest.share
+        share = found.given.strongest.advantage
         console.print(
             f"[bold red]Above the limit:[/bold red] the upper limit {share.high if share else 1:.3f} is larger than {fail_above:g}."
         )
@@ -178,12 +178,12 @@ def show(found: Audit) -> None:
         best, use = one.strongest, one.utility
         share = (
             "unknown"
-            if best.share is None
-            else f"{best.share.value:.2f} ({best.share.low:.2f}–{best.share.high:.2f})"
+            if best.advantage is None
+            else f"{best.advantage.value:.2f} ({best.advantage.low:.2f}–{best.advantage.high:.2f})"
         )
         accuracy = "unknown" if best.accuracy is None else f"{best.accuracy.value:.2f}"
         rows.append([one.label, best.attack, accuracy, share, "–" if use is None else f"{use['count_error']:.2f}"])
-    head = ["release", "strongest", "accuracy", "of the way to everything", "error of counts"]
+    head = ["release", "strongest", "accuracy", "advantage over chance", "error of counts"]
     console.print(table("What each release gives away, and what it costs", head, rows))
     for name, reason in found.left_out.items():
         console.print(f"Not tried: {name}. {reason}", highlight=False, markup=False)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 import rekindle
-from rekindle.auditing.audit import AttackRisk, Audit, ReleaseRisk
-from rekindle.auditing.risk import LEVELS, Estimate
+from rekindle.auditing.results import AttackRisk, Audit, ReleaseRisk
+from rekindle.auditing.risk import Estimate
+from rekindle.auditing.verdict import LEVELS
 from rekindle.evaluation import METRICS
 from rekindle.evaluation.usefulness import UTILITIES
 from rekindle.io.safety.files import new_file
@@ -183,13 +184,13 @@ class _Page:
             f'<p class="verdict">{escape(words.headline(audit))}</p>',
             f'<p><span class="level {tone}">{escape(level.capitalize())}</span></p>',
         ]
-        if best.share is not None and best.accuracy is not None:
+        if best.advantage is not None and best.accuracy is not None:
             chance = self.given.attacks["chance"]
             cards = [
                 (
-                    words.percent(best.share.value),
+                    words.percent(best.advantage.value),
                     "of the way from guessing to knowing everything",
-                    _range(best.share),
+                    _range(best.advantage),
                 ),
                 (
                     words.percent(best.accuracy.value),
@@ -224,7 +225,7 @@ class _Page:
                 number, one.label, (one.utility or {}).get("count_error", 0.0), share.value, share.low, share.high
             )
             for number, one in enumerate(self.audit.releases)
-            if (share := one.strongest.share) is not None
+            if (share := one.strongest.advantage) is not None
         ]
         chart = charts.privacy_and_use(
             "Every release as a point: error of its counts to the right, exposure upwards; numbers are in the table",
@@ -268,7 +269,7 @@ class _Page:
         if known:
             points = best.reidentified[3:4]
             row += [
-                _cell(best.share),
+                _cell(best.advantage),
                 _cell(best.accuracy),
                 _plain(one.attacks["chance"].accuracy),
                 "–" if best.error_km is None else f"{best.error_km:.2f}",
@@ -332,7 +333,7 @@ class _Page:
         place_map = charts.map_of_places(
             "Share found of the time spent in each place",
             locations.xy_km,
-            self.best.by_place,
+            self.best.by_location,
             locations.ids,
             self.side,
         )
@@ -345,12 +346,16 @@ class _Page:
         place_map = charts.map_of_places(
             "Share found of the time spent in each place",
             locations.xy_km[drawn],
-            [self.best.by_place[at] for at in drawn],
+            [self.best.by_location[at] for at in drawn],
             [locations.ids[at] for at in drawn],
             self.side,
         )
         ranked = sorted(
-            ((share, at) for at, share in enumerate(self.best.by_place) if share is not None and time[at] >= 0.001),
+            (
+                (share, at)
+                for at, share in enumerate(self.best.by_location)
+                if share is not None and time[at] >= 0.001
+            ),
             key=lambda one: (-one[0], one[1]),
         )
         rows = [[escape(locations.ids[at]), _bare(share), f"{time[at]:.1%}"] for share, at in ranked[:_LISTED_PLACES]]
@@ -532,7 +537,7 @@ class _Page:
         return [
             escape(risk.attack),
             _cell(risk.accuracy),
-            _cell(risk.share),
+            _cell(risk.advantage),
             "–" if risk.error_km is None else f"{risk.error_km:.2f}",
             _plain(risk.home),
             _plain(risk.work),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.auditing.audit import Audit, ReleaseRisk
+from rekindle.auditing.results import Audit, ReleaseRisk
 from rekindle.auditing.risk import Estimate
 
 __all__ = ["advice", "headline", "percent", "summary", "within"]
@@ -31,6 +31,7 @@ def headline(audit: Audit) -> str:
         "low": "Little of people's lives can be read out of this release.",
         "moderate": "A part of people's lives can be read out of this release.",
         "high": "Much of people's lives can be read out of this release.",
+        "cannot tell": "How much of people's lives can be read out of this release cannot be told from so few numbers.",
         "very high": "Most of people's lives can be read out of this release.",
         "unknown": "Paths can be rebuilt from this release; how right they are cannot be known here.",
     }[audit.verdict.level]
@@ -40,7 +41,7 @@ def summary(audit: Audit) -> list[str]:
     """What the release as given gives away, in sentences."""
     given = audit.given
     best = given.strongest
-    if best.accuracy is None or best.share is None:
+    if best.accuracy is None or best.advantage is None:
         return _summary_without_truth(audit)
     chance, naive = given.attacks["chance"], given.attacks["naive"]
     beside = f"guessing reaches {_value(chance.accuracy)}"
@@ -49,7 +50,7 @@ def summary(audit: Audit) -> list[str]:
     found = [
         f"From the published numbers alone, the {best.attack} attack puts people in the right place "
         f"{within(best.accuracy)} of the time; {beside}. "
-        f"That is {within(best.share)} of the way from guessing to knowing everything."
+        f"That is {within(best.advantage)} advantage over chance."
     ]
     if best.home is not None:
         work = "" if best.work is None else f", and where {percent(best.work.value)} spend their working hours"
@@ -95,7 +96,7 @@ def _summary_without_truth(audit: Audit) -> list[str]:
 
 def advice(audit: Audit) -> list[str]:
     """What the defences that were tried would do, in sentences."""
-    tried = [one for one in audit.releases[1:] if one.strongest.share is not None]
+    tried = [one for one in audit.releases[1:] if one.strongest.advantage is not None]
     if not tried:
         return [
             "No defence was tried."
@@ -116,7 +117,7 @@ def advice(audit: Audit) -> list[str]:
             f"None of the {len(tried)} defences tried brings the risk down to low. The best of them, “{best.label}”, leaves "
             f"{within(_share(best))} of the way; the published counts are then off by {percent(_loss(best))}."
         )
-    before = audit.given.strongest.share
+    before = audit.given.strongest.advantage
     useless = [f"“{one.label}”" for one in tried if before is not None and _share(one).high >= before.low]
     if useless:
         found.append(f"No clear help against rebuilding paths: {', '.join(useless)}.")
@@ -124,7 +125,7 @@ def advice(audit: Audit) -> list[str]:
 
 
 def _share(one: ReleaseRisk) -> Estimate:
-    return one.strongest.share or Estimate(1.0, 1.0, 1.0)
+    return one.strongest.advantage or Estimate(1.0, 1.0, 1.0)
 
 
 def _loss(one: ReleaseRisk) -> float:

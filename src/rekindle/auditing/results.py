@@ -1,0 +1,483 @@
+"""What an audit found: small frozen nouns, from one attack on one release up to the whole audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rekindle
+from rekindle import checks
+from rekindle.auditing.risk import Estimate
+from rekindle.auditing.verdict import Verdict
+from rekindle.errors import InvalidSetting
+from rekindle.io.safety.files import write_json
+from rekindle.model import Trajectories
+
+__all__ = [
+    "Agreement",
+    "AttackRisk",
+    "Audit",
+    "Exposed",
+    "ExposedPeople",
+    "Growth",
+    "GuessedPeople",
+    "PersonRisk",
+    "Precision",
+    "ReleaseRisk",
+    "Repairs",
+]
+
+HALF, ALMOST_ALL = 0.5, 0.9
+"""The shares of a person's time above which exposed people are counted."""
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """How many people have more than a share of their time recovered, clearly above their own chance score.
+
+    Attributes
+    ----------
+    above
+        The share of a person's time.
+    people, of
+        How many are exposed, by the mean over the row orders, and how many people were measured.
+    share
+        The first as a share of the second, with limits; None where no limits hold.
+    by_order
+        How many are exposed under each row order.
+    in_every_order
+        How many are exposed under every row order that they were measured under.
+    by_chance
+        Of how many people chance alone recovers that much, as a mean over the row orders.
+    """
+
+    above: float
+    people: int
+    of: int
+    share: Estimate | None
+    by_order: tuple[int, ...]
+    in_every_order: int
+    by_chance: float
+
+
+@dataclass(frozen=True)
+class ExposedPeople:
+    """What an attack recovers of single people, where the mean would hide them.
+
+    Attributes
+    ----------
+    half, almost_all
+        People with more than half, and more than 90%, of their time recovered.
+    most
+        The accuracy of the most exposed person, as a mean over the row orders.
+    percentile_99
+        The accuracy that 99% of the people lie below.
+    """
+
+    half: Exposed
+    almost_all: Exposed
+    most: float
+    percentile_99: float
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What an attack that states its confidence can claim, the surest points first.
+
+    Attributes
+    ----------
+    claimed
+        Shares of all points that are claimed.
+    precision
+        The share of the claimed points that are right; None where there is none.
+    people
+        How many people can be claimed almost wholly, as a mean over the row orders.
+    people_right
+        The share of the points of these people that are right; None where there is nobody.
+    """
+
+    claimed: tuple[float, ...]
+    precision: tuple[float | None, ...]
+    people: float
+    people_right: float | None
+
+
+@dataclass(frozen=True)
+class AttackRisk:
+    """What one attack gets out of one release, of the people who are in it. All but the first fields need the truth.
+
+    Attributes
+    ----------
+    attack
+        Its name; "chance", "naive", "frozen" and "perfect" stand beside the attacks.
+    people
+        How many people it recovered.
+    uniqueness
+        By k = 1..5: share of recovered people whose set of k most frequent locations nobody else has.
+    repair
+        How the release was turned back into counts: of those tried, the way with which this attack finds most.
+    accuracy
+        Share of points in the right location. People without a match score 0.
+    by_order
+        The accuracy under each row order.
+    advantage
+        (accuracy - chance) / (1 - chance).
+    exposed
+        How many people are exposed, and how far.
+    error_km
+        Mean distance of a point to where the person really was, at the original resolution, over people with a match.
+    home, work
+        Share of people whose most frequent location at night, or in working hours, was found; None without such steps.
+    reidentified
+        By the number of points that someone knows: how often they find the right person, and only them.
+    learnt
+        By the number of points that someone knows: the share that they learn of the person's other points.
+    precision
+        What it can claim; None for an attack without a confidence.
+    by_hour
+        Share of points in the right location at each hour of the day, None where the release has none.
+    by_location
+        For each location of the release, the share found of the time spent there; None where nobody was.
+    """
+
+    attack: str
+    people: float
+    uniqueness: tuple[float, ...]
+    repair: str | None = None
+    accuracy: Estimate | None = None
+    by_order: tuple[float, ...] = ()
+    advantage: Estimate | None = None
+    exposed: ExposedPeople | None = None
+    error_km: float | None = None
+    home: Estimate | None = None
+    work: Estimate | None = None
+    reidentified: tuple[Estimate, ...] = ()
+    learnt: dict[int, Estimate] | None = None
+    precision: Precision | None = None
+    by_hour: tuple[float | None, ...] = ()
+    by_location: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """Ways to turn a release back into counts, compared with one attack under the first row order; the best two go on.
+
+    Attributes
+    ----------
+    attack
+        The attack that they were compared with.
+    accuracy
+        By the name of the repair.
+    kept
+        The best two, the best first.
+    true_counts
+        The accuracy of the same attack on the true counts of the people in the release.
+    """
+
+    attack: str
+    accuracy: dict[str, float]
+    kept: tuple[str, ...]
+    true_counts: float
+
+    @property
+    def gap(self) -> float:
+        """How far the best repair is from the true counts, in accuracy."""
+        return self.true_counts - self.accuracy[self.kept[0]]
+
+
+@dataclass(frozen=True)
+class GuessedPeople:
+    """The weaker attacker, who has to guess how many people there are.
+
+    Attributes
+    ----------
+    people
+        The guess, as a mean over the seeds.
+    attack
+        The attack, the strongest with the number known.
+    accuracy, advantage
+        What it reaches.
+    """
+
+    people: float
+    attack: str
+    accuracy: Estimate
+    advantage: Estimate
+
+
+@dataclass(frozen=True)
+class ReleaseRisk:
+    """What the attacks get out of one release, of the people who are in it.
+
+    Attributes
+    ----------
+    name
+        The defence with its settings, or "as given".
+    label
+        The same in a few words.
+    withheld
+        Share of the numbers that are withheld.
+    people
+        How many people the attacker takes to be in the release, as a mean over the seeds.
+    utility
+        How much use is left, by the name of the metric: a mean over the seeds; None where that is not known.
+    attacks
+        By name, "chance", "naive", "frozen" and "perfect" included.
+    included
+        Share of the people who are in the release: below 1 for a sample. Every risk is that of those who are.
+    people_known
+        Whether the attacker knows how many people are in the release.
+    guessed
+        What is reached where that number must be guessed; None where the guess is right, or without the truth.
+    repairs
+        The repairs that were compared; None where the numbers are exact and whole, or without the truth.
+    """
+
+    name: str
+    label: str
+    withheld: float
+    people: float
+    utility: dict[str, float] | None
+    attacks: dict[str, AttackRisk]
+    included: float = 1.0
+    people_known: bool = True
+    guessed: GuessedPeople | None = None
+    repairs: Repairs | None = None
+
+    @property
+    def strongest(self) -> AttackRisk:
+        """The attack or reference with the highest accuracy; without the truth, the last that was asked for."""
+        real = [risk for name, risk in self.attacks.items() if name not in ("chance", "perfect")]
+        known = [risk for risk in real if risk.accuracy is not None]
+        return max(known, key=lambda risk: risk.accuracy.value if risk.accuracy else 0.0) if known else real[-1]
+
+
+@dataclass(frozen=True)
+class PersonRisk:
+    """How exposed one true person is to the strongest attack, as a mean over the row orders.
+
+    Attributes
+    ----------
+    person
+        The name.
+    accuracy, chance
+        Share of steps in the right location, and that of chance.
+    home, work
+        In which share of the row orders they were found; None where the calendar has no such steps.
+    clearly
+        Whether the attack clearly beats this person's own chance score; see `RULE`.
+    orders
+        Under how many row orders the person is exposed: more than half of their time, and clearly above chance.
+    """
+
+    person: str
+    accuracy: float
+    chance: float
+    home: float | None
+    work: float | None
+    clearly: bool = False
+    orders: int = 0
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What is found when only the first days of the release as given are published, under the first row order.
+
+    Attributes
+    ----------
+    days
+        How many.
+    accuracy, home
+        As in `AttackRisk`.
+    reidentified
+        How often someone who knows four points finds the right person, and only them.
+    """
+
+    days: int
+    accuracy: float
+    home: float | None
+    reidentified: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """In which share of the points recoveries of the release as given agree, after their people were matched.
+
+    Attributes
+    ----------
+    one, other
+        The attacks; the same one twice, where its row orders are compared.
+    share
+        The mean over the pairs of recoveries.
+    pairs
+        How many pairs were compared.
+    """
+
+    one: str
+    other: str
+    share: float
+    pairs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What a release gives away, and what would help.
+
+    Attributes
+    ----------
+    verdict
+        In a word, with its rule.
+    releases
+        The release as given first, then one for each defence.
+    people
+        How exposed each person is, the most exposed first; empty without the truth.
+    growth
+        By attack: how exposure grows with the number of days that are published.
+    agreements
+        Between row orders of an attack, and between attacks.
+    left_out
+        Defences that cannot be applied to this dataset, with the reason.
+    settings
+        What was asked for, in plain values.
+    recovered
+        The people whom the strongest attack recovered from the release as given, with the first row order.
+    truth
+        The true people, where they are known.
+    matched
+        (true people,) int64: the recovered person of each true person; -1 for none. None without the truth.
+    warnings
+        What the reader must know before trusting a number, in sentences.
+    """
+
+    verdict: Verdict
+    releases: tuple[ReleaseRisk, ...]
+    people: tuple[PersonRisk, ...]
+    growth: dict[str, tuple[Growth, ...]]
+    agreements: tuple[Agreement, ...]
+    left_out: dict[str, str]
+    settings: dict[str, Any]
+    recovered: Trajectories
+    truth: Trajectories | None
+    matched: NDArray[np.int64] | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> ReleaseRisk:
+        """The release as given."""
+        return self.releases[0]
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What cannot be known, in sentences."""
+        if self.truth is not None:
+            return ()
+        return (
+            "Without the truth nobody can say how much of the recovery is right: there is no accuracy and no error in km, "
+            "and nobody can be found in it.",
+            "Nor can anyone say whose path a recovered path is, or whether it belongs to a real person at all.",
+            "Two recoveries that agree may be wrong alike. Where they disagree, at least one of them is wrong.",
+        )
+
+    def exceeds(self, limit: float) -> bool:
+        """Whether the upper limit of the advantage over chance is above a limit.
+
+        For the strongest attack on the release as given. It needs the truth.
+        """
+        limit = checks.share("limit", limit)
+        advantage = self.given.strongest.advantage
+        if advantage is None:
+            raise _needs_truth()
+        return advantage.high > limit
+
+    def exposes(self, *, more_than: int = 0, above: float = HALF) -> bool:
+        """Whether the strongest attack on the release as given exposes more than so many people. It needs the truth.
+
+        Parameters
+        ----------
+        more_than
+            How many people.
+        above
+            The share of a person's time above which the person counts, if the attack also clearly beats that person's
+            own chance score.
+        """
+        more_than, above = checks.whole("more_than", more_than), checks.share("above", above)
+        if self.truth is None:
+            raise _needs_truth()
+        return sum(person.clearly and person.accuracy > above for person in self.people) > more_than
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number of the audit in plain values; no trajectory is among them.
+
+        By location only for the release as given, in the order of `locations`.
+        """
+
+        def plain(risk: AttackRisk, given: bool) -> dict[str, Any]:
+            return {name: value for name, value in asdict(risk).items() if given or name != "by_location"}
+
+        return {
+            "rekindle": rekindle.__version__,
+            "verdict": asdict(self.verdict),
+            "strongest": self.given.strongest.attack,
+            "warnings": list(self.warnings),
+            "unknown": list(self.unknown),
+            "settings": self.settings,
+            "releases": [
+                asdict(replace(one, attacks={}))
+                | {
+                    "strongest": one.strongest.attack,
+                    "attacks": {name: plain(risk, one is self.given) for name, risk in one.attacks.items()},
+                }
+                for one in self.releases
+            ],
+            "left_out": self.left_out,
+            "locations": list(self.recovered.locations.ids),
+            "people": [asdict(person) for person in self.people],
+            "growth": {name: [asdict(one) for one in steps] for name, steps in self.growth.items()},
+            "agreements": [asdict(one) for one in self.agreements],
+        }
+
+    def unnamed(self) -> Audit:
+        """The same with people called 1, 2, ... by how exposed they are, not as in the truth."""
+        people = tuple(replace(person, person=str(rank)) for rank, person in enumerate(self.people, 1))
+        return replace(self, people=people)
+
+    def write_json(self, path: str | Path, *, names: bool = False) -> None:
+        """Write the numbers to a file, whole or not at all; people have their names only if that is asked for."""
+        write_json(Path(path), (self if names else self.unnamed()).to_json(), private=True)
+
+    def to_html(
+        self, path: str | Path, *, include_truth: bool = False, names: bool = False, overwrite: bool = True
+    ) -> None:
+        """Write the report: one file that needs nothing else.
+
+        Parameters
+        ----------
+        path
+            Where to.
+        include_truth
+            Whether the report may carry the true paths, and say which recovered path is whose. Anyone who has the file
+            then has the truth.
+        names
+            Whether people are called as in the truth; with the true paths they are.
+        overwrite
+            Whether a file that is there may be replaced.
+        """
+        from rekindle.report.page import write_page  # the one line here that knows the report
+
+        shown = self if include_truth or names else self.unnamed()
+        write_page(path, shown, include_truth=include_truth, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        best = self.given.strongest
+        found = "" if best.advantage is None else f" with an advantage of {best.advantage.value:.2f}"
+        return f"Audit({self.verdict.level}: {best.attack}{found}; {len(self.releases)} releases)"
+
+
+def _needs_truth() -> InvalidSetting:
+    return InvalidSetting(
+        "Whether a release is above a limit cannot be said without the truth; give data that has it."
+    )
