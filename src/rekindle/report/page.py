@@ -34,6 +34,7 @@ _LISTED_PLACES = 10
 _DRAWN_PLACES = 4000
 _SPARE_COLOURS = ("#56B4E9", "#D55E00", "#F0E442")
 _TONES = {
+    "cannot tell": "mild",
     "no better than guessing": "good",
     "low": "good",
     "moderate": "mild",
@@ -177,7 +178,7 @@ class _Page:
             "risk unknown"
             if tone == "none"
             else audit.verdict.level
-            if "guessing" in audit.verdict.level
+            if "guessing" in audit.verdict.level or "tell" in audit.verdict.level
             else f"{audit.verdict.level} risk"
         )
         parts = [
