@@ -19,7 +19,7 @@ from rekindle.attacks.saving import read_run
 from rekindle.auditing.work import Result, Store, Task
 from rekindle.defences.parse import parse_defence
 from rekindle.io.recovery import RecoveryFolder
-from rekindle.io.tables.counts import write_locations
+from rekindle.io.tables.locations import write_locations
 from rekindle.io.tables.trajectories import read_trajectories, write_trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.sources import read_cabspotting, read_geolife, read_points, read_porto

@@ -228,9 +228,9 @@ def test_no_file_or_a_folder(tmp_path):
         assert_names(error, path, words)
 
 
-def test_places_must_be_known(tmp_path):
+def test_locations_must_be_known(tmp_path):
     (tmp_path / "counts.csv").write_text(HEAD)
-    with pytest.raises(rk.InvalidFile, match=r"give a file of locations .*'a'"):
+    with pytest.raises(rk.InvalidFile, match=r"'a'.*give `locations`"):
         rk.read_counts(tmp_path / "counts.csv")
 
 

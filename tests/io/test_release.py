@@ -105,7 +105,7 @@ def test_parquet_with_nulls_and_nan(tmp_path):
         ("", "the file is empty"),
         ("a,b\n1,2\n", "column 'datetime' is missing"),
         ("datetime\n2024-03-01\n", "no column but 'datetime'"),
-        ("datetime,x\n2024-03-01 00:00,1\n2024-03-01 01:00,1\n", "where the places are is unknown"),
+        ("datetime,x\n2024-03-01 00:00,1\n2024-03-01 01:00,1\n", "where its locations are is unknown"),
         ('datetime,"(0, 0)"\n2024-03-01 00:00,inf\n2024-03-01 01:00,1\n', "'inf' is neither"),
         ('datetime,"(0, 0)"\n2024-03-01 00:00,\n2024-03-01 01:00,\n', "All 2 numbers are withheld"),
         (
@@ -137,10 +137,10 @@ def test_refuses_settings_and_files_that_are_there(tmp_path):
     with pytest.raises(rk.OutputExists):
         write_release(tmp_path / "r.csv", release)
     write_release(tmp_path / "r.csv", release, overwrite=True)
-    with pytest.raises(rk.InvalidSetting, match="form is 'tall'"):
+    with pytest.raises(rk.InvalidSetting, match="`form` is 'tall'"):
         write_release(tmp_path / "s.csv", release, form="tall")
-    with pytest.raises(rk.InvalidSetting, match="absent is 'none'"):
-        read_release(tmp_path / "r.csv", absent="none")
+    with pytest.raises(rk.InvalidSetting, match="`absent` is 'none'"):
+        read_release(tmp_path / "r.csv", places, absent="none")
     clash = Release([[1]], rk.Locations([[0, 0]], ["datetime"]), calendar)
     with pytest.raises(rk.InvalidData, match="named 'datetime'"):
         write_release(tmp_path / "s.csv", clash, form="wide")
@@ -151,4 +151,4 @@ def test_refuses_settings_and_files_that_are_there(tmp_path):
 def test_a_published_file_can_be_attacked(tmp_path):
     truth = rk.SyntheticCity(people=20, days=1, step="2h").trajectories()
     write_release(tmp_path / "r.csv", Release.of(truth.counts()))
-    assert rk.defences.repair(read_release(tmp_path / "r.csv", truth.locations)) == truth.counts()
+    assert rk.repair(read_release(tmp_path / "r.csv", truth.locations)) == truth.counts()

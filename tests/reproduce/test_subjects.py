@@ -9,7 +9,7 @@ from tests.small import random_truth
 from tests.sources.raw import porto_row, some_porto_rows, write_geolife, write_porto
 
 import rekindle as rk
-from rekindle.io.tables.counts import write_table
+from rekindle.io.tables.table import write_table
 from rekindle.model.locations import project_to_plane
 from rekindle.reproduce import PAPER, Sources
 from rekindle.reproduce.subjects import PORTO, PortoGrid

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from joblib import cpu_count
@@ -15,8 +15,8 @@ from rekindle.auditing import audit as run_audit
 from rekindle.cli.memory import MemoryLimit, audit_bytes, check_memory, reading_bytes
 from rekindle.cli.shared import STOPPED, console, errors, make_attack, showing_progress, table
 from rekindle.defences import PRESETS, parse_defence
-from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, RekindleError
-from rekindle.io import read_counts, read_dataset, read_release
+from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
+from rekindle.io import read_dataset, read_published
 from rekindle.io.safety.files import output, remove_leftovers
 from rekindle.model import Counts, Dataset, Release, Trajectories
 from rekindle.report import words
@@ -88,6 +88,9 @@ def audit(
     cell_km: Annotated[
         float, typer.Option(min=0.001, help="Side of a cell, where a table names its places '(row, column)'.")
     ] = 1.0,
+    read_as: Annotated[
+        str, typer.Option(help="Whether a table is exact (counts) or protected (release). Default: by its numbers.")
+    ] = "auto",
     absent: Annotated[
         str, typer.Option(help="What a missing row of a published table means: withheld or zero.")
     ] = "withheld",
@@ -100,7 +103,20 @@ def audit(
     way_out = "Audit fewer days, fewer people or coarser places, with fewer --workers, or without --attack habits"
     tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
     check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
-    data = _read(dataset, locations, step, cell_km, absent)
+    data: Dataset | Counts | Release
+    if dataset.is_dir():
+        data = read_dataset(dataset)
+    else:
+        published = read_published(
+            dataset,
+            locations,
+            read_as=read_as,  # type: ignore[arg-type]
+            absent=absent,  # type: ignore[arg-type]
+            step=step,
+            cell_km=cell_km,
+        )
+        data = published.data
+        console.print(published.note, highlight=False, markup=False)
     people_behind = None if truth is None else _truth(truth)
     if fail_above is not None and people_behind is None and not (isinstance(data, Dataset) and data.truth):
         raise InvalidSetting(
@@ -187,21 +203,6 @@ def show(found: Audit) -> None:
     console.print(table("What each release gives away, and what it costs", head, rows))
     for name, reason in found.left_out.items():
         console.print(f"Not tried: {name}. {reason}", highlight=False, markup=False)
-
-
-def _read(
-    path: Path, locations: Path | None, step: str | None, cell_km: float, absent: str
-) -> Dataset | Counts | Release:
-    if path.is_dir():
-        return read_dataset(path)
-    if absent not in ("withheld", "zero"):
-        raise InvalidSetting(f"--absent is {absent!r}; choose withheld or zero.")
-    meaning: Literal["withheld", "zero"] = "zero" if absent == "zero" else "withheld"
-    try:
-        # A table in which everyone is counted at every step adds up; any other is a release.
-        return read_counts(path, locations, step=step, cell_km=cell_km)
-    except RekindleError:
-        return read_release(path, locations, absent=meaning, step=step, cell_km=cell_km)
 
 
 def _make(name: str, effort: str | None) -> Attack:

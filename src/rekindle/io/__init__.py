@@ -2,18 +2,23 @@
 
 from rekindle.io.dataset import read_dataset, write_dataset
 from rekindle.io.recovery import RecoveryFolder, StoredRecovery, read_recovery
-from rekindle.io.tables.counts import read_counts, read_locations, write_counts, write_locations
+from rekindle.io.tables.counts import read_counts, write_counts
+from rekindle.io.tables.locations import read_locations, write_locations
+from rekindle.io.tables.published import Published, read_published
 from rekindle.io.tables.release import read_release, write_release
-from rekindle.io.tables.trajectories import write_trajectories
+from rekindle.io.tables.trajectories import read_trajectories, write_trajectories
 
 __all__ = [
+    "Published",
     "RecoveryFolder",
     "StoredRecovery",
     "read_counts",
     "read_dataset",
     "read_locations",
+    "read_published",
     "read_recovery",
     "read_release",
+    "read_trajectories",
     "write_counts",
     "write_dataset",
     "write_locations",

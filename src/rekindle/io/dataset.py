@@ -8,14 +8,9 @@ from typing import Any
 
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.io.safety.files import new_folder, read_json, write_json
-from rekindle.io.tables.counts import (
-    counts_from_table,
-    counts_table,
-    read_locations,
-    read_table,
-    write_locations,
-    write_table,
-)
+from rekindle.io.tables.counts import counts_from_table, counts_table
+from rekindle.io.tables.locations import read_locations, write_locations
+from rekindle.io.tables.table import read_table, write_table
 from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Counts, Dataset, Trajectories
 

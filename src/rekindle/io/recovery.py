@@ -13,15 +13,9 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidData, InvalidFile, OutputExists, OutputFailed
 from rekindle.io.dataset import calendar_from_json
 from rekindle.io.safety.files import check_new_folder, new_folder, output, read_json, remove_leftovers, write_json
-from rekindle.io.tables.counts import (
-    numbers,
-    positions,
-    read_locations,
-    read_table,
-    step_numbers,
-    write_locations,
-    write_table,
-)
+from rekindle.io.tables.columns import numbers, positions, step_numbers
+from rekindle.io.tables.locations import read_locations, write_locations
+from rekindle.io.tables.table import read_table, write_table
 from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
 

@@ -64,11 +64,13 @@ class Counts:
                 f"The largest count is {array.max()}; more than {np.iinfo(np.int32).max} is not supported."
             )
         sums = array.sum(axis=1, dtype=np.int64)
-        other = np.flatnonzero(sums != sums[0])
-        if len(other):
+        totals, frequency = np.unique(sums, return_counts=True)
+        if len(totals) > 1:
+            usual = totals[frequency.argmax()]
+            other = np.flatnonzero(sums != usual)
             raise InvalidData(
-                f"The counts at {calendar.time(other[0])} add up to {sums[other[0]]} people, those at the first step to "
-                f"{sums[0]}; every step must hold the same people. ({len(other)} of {len(array)} steps differ.)"
+                f"The counts at {calendar.time(other[0])} add up to {sums[other[0]]} people, those at most steps to {usual}; "
+                f"every step must hold the same people. ({len(other)} of {len(array)} steps differ.)"
             )
         if sums[0] == 0:
             raise InvalidData("All counts are 0: there is nobody in this dataset.")

@@ -15,6 +15,8 @@ from rekindle.errors import InvalidData
 __all__ = ["Locations", "project_to_plane"]
 
 EARTH_RADIUS_KM = 6371.0088
+LARGEST_KM = 100_000
+"""Of a coordinate on the plane; false eastings and northings of map projections are far smaller."""
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -76,6 +78,12 @@ class Locations:
             raise InvalidData(f"Centres must be an array of locations x 2, at least one; its shape is {xy.shape}.")
         names = _names(ids, len(xy))
         _refuse_not_finite(xy, names, "centre")
+        if (far := np.abs(xy).max(axis=1)).max() > LARGEST_KM:
+            at = int(far.argmax())
+            raise InvalidData(
+                f"The centre of location {names[at]!r} is {xy[at].tolist()} km; more than {LARGEST_KM:,} km is further than "
+                "any two places on Earth. Are these metres?"
+            )
         degrees = None
         if lat_lng is not None:
             degrees = np.ascontiguousarray(to_array(lat_lng, "lat_lng", np.float64))

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rekindle.evaluation import Evaluation
-from rekindle.io.tables.counts import write_table
+from rekindle.io.tables.table import write_table
 from rekindle.model import Trajectories
 from rekindle.report import figures
 from rekindle.reproduce.measure import FIRST_DAY, Measured

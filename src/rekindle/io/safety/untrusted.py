@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rekindle.errors import InvalidFile, RekindleError
+from rekindle.errors import InvalidData, InvalidFile, RekindleError
 
 __all__ = [
     "check_file",
@@ -26,6 +26,7 @@ __all__ = [
     "check_table",
     "check_unfolded",
     "files_in",
+    "in_file",
     "open_zip",
     "packed_as",
     "read_arrays",
@@ -123,12 +124,23 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
         raise InvalidFile(path, f"it cannot be read as {what} ({line}).") from None
 
 
+@contextmanager
+def in_file(path: str | Path) -> Iterator[None]:
+    """Name the file whose content breaks a rule of the model."""
+    try:
+        yield
+    except InvalidFile:
+        raise
+    except InvalidData as error:
+        raise InvalidFile(path, str(error), *error.settings) from None
+
+
 def check_unfolded(path: str | Path, unfolded: int, size: int, ratio: int = LARGEST_RATIO) -> None:
     """Refuse a file that would take far more memory than its size suggests."""
     if unfolded > max(LARGEST_UNFOLDED, ratio * size):
         raise InvalidFile(
             path,
-            f"its {size} bytes unfold to {unfolded}, more than {ratio} times as many; it is refused as a bomb. "
+            f"rejected: its {size} bytes expand to {unfolded}, more than {ratio} times as many. "
             "If you trust it, write it again in several files, or uncompressed.",
         )
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.files import new_file
-from rekindle.io.tables.counts import name_column, positions, read_table, require, step_numbers, write_table
+from rekindle.io.tables.columns import name_column, positions, require, step_numbers
+from rekindle.io.tables.table import read_table, write_table
 from rekindle.model import Calendar, Locations, Trajectories
 from rekindle.model.locations import EARTH_RADIUS_KM
 

@@ -1,0 +1,109 @@
+"""A published table of which nobody said whether its numbers are exact: how it is read, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rekindle.checks import choice
+from rekindle.errors import InvalidFile
+from rekindle.io.tables.counts import Layout, counts_of
+from rekindle.io.tables.release import WITHHELD, published_numbers, release_of
+from rekindle.model import Counts, Locations, Release
+
+__all__ = ["READ_AS", "Published", "read_published"]
+
+READ_AS = ("auto", "counts", "release")
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What a published table holds.
+
+    Attributes
+    ----------
+    data
+        Counts where the numbers are exact and add up, otherwise a release.
+    note
+        How the table was read, and why: one sentence.
+    """
+
+    data: Counts | Release
+    note: str
+
+
+def read_published(
+    path: str | Path,
+    locations: Locations | str | Path | None = None,
+    *,
+    read_as: Literal["auto", "counts", "release"] = "auto",
+    absent: Literal["withheld", "zero"] = "withheld",
+    withheld: Collection[str] = WITHHELD,
+    step: str | timedelta | None = None,
+    cell_km: float = 1.0,
+) -> Published:
+    """Read a published table as exact counts or as a release, and say which, and why.
+
+    Decimals, negative, withheld or rounded numbers, and totals that differ at most steps are signs of a release. A table
+    without any of these is exact; if some of its steps do not add up to the same people as the others, that is an error.
+
+    Parameters
+    ----------
+    path, locations, step, cell_km
+        As in `read_counts`.
+    absent, withheld
+        As in `read_release`; for exact counts, an absent row means 0.
+    read_as
+        "auto" decides as above; "counts" and "release" decide for the caller.
+    """
+    choice("read_as", read_as, READ_AS)
+    layout = Layout.read(path, locations, cell_km)
+    signs = (
+        _signs_of_a_release(layout, published_numbers(layout, withheld)) if read_as == "auto" else "`read_as` says so"
+    )
+    if read_as == "release" or (read_as == "auto" and signs):
+        data: Counts | Release = release_of(layout, absent=absent, withheld=withheld, step=step)
+        return Published(data, f"{layout.path.name} was read as a release, whose numbers may be inexact: {signs}.")
+    try:
+        data = counts_of(layout, step)
+    except InvalidFile as error:
+        if read_as == "counts":
+            raise
+        raise InvalidFile(
+            path,
+            f"{error.problem} All its numbers are whole, none is negative or withheld, and most steps add up to the same "
+            "number of people, so it was read as exact counts. Correct it; or, if numbers were changed to protect people, "
+            "set `read_as` to 'release'.",
+            *error.settings,
+            "read_as",
+        ) from None
+    return Published(data, f"{layout.path.name} was read as exact counts of {data.people} people at each step.")
+
+
+def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64]) -> str:
+    """What shows that numbers are not exact counts of the same people; nothing where all of them may be."""
+    kinds = {
+        "withheld": np.isnan(numbers),
+        "negative": numbers < 0,
+        "not whole": np.isfinite(numbers) & (numbers != np.floor(numbers)),
+    }
+    found = [
+        f"{count} {'is' if count == 1 else 'are'} {what}" for what, where in kinds.items() if (count := where.sum())
+    ]
+    if found:
+        return f"of {numbers.size} numbers {', '.join(found)}"
+    times, step = np.unique(layout.when, return_inverse=True)
+    totals, frequency = np.unique(np.bincount(step, weights=numbers.sum(axis=1)), return_counts=True)
+    if len(totals) == 1:
+        return ""
+    if (unit := int(np.gcd.reduce(numbers.astype(np.int64), axis=None))) > 1:
+        return f"all numbers are multiples of {unit}, and they do not add up to the same people at each step"
+    if 2 * frequency.max() >= len(times):
+        return ""
+    return f"its {len(times)} steps add up to between {totals[0]:.0f} and {totals[-1]:.0f} people, no total at most of them"

@@ -1,0 +1,87 @@
+"""Tables as csv and parquet files: read with suspicion, written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+
+from rekindle.errors import InvalidFile
+from rekindle.io.safety.files import new_file
+from rekindle.io.safety.untrusted import MOST_COLUMNS, check_parquet, packed_as, read_content, reading
+from rekindle.io.tables.spreadsheet import guard_table, unguard_name, unguard_texts
+
+__all__ = ["read_table", "write_table"]
+
+
+def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
+    """Read a csv (every column as text) or parquet file, told apart by its first bytes, not only by its name.
+
+    Parameters
+    ----------
+    path
+        The file.
+    within
+        The folder that was handed in, where the file is part of one.
+    """
+    path = Path(path)
+    content = read_content(path, "csv or parquet file", within=within)
+    if not content:
+        raise InvalidFile(path, "the file is empty.")
+    parquet = content.startswith(b"PAR1")
+    if parquet != (path.suffix == ".parquet"):
+        found = "a parquet file" if parquet else "not a parquet file"
+        raise InvalidFile(path, f"the content is {found}, but the name ends in {path.suffix!r}.")
+    if parquet:
+        check_parquet(path, content)
+        with reading(path, "parquet"):
+            table = pl.read_parquet(content)
+    else:
+        table = _read_csv(path, content)
+    if not table.height:
+        raise InvalidFile(path, "it has no rows.")
+    return table
+
+
+def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
+    if kind := packed_as(content):
+        raise InvalidFile(path, f"it is compressed with {kind}; unpack it first.")
+    with reading(path, "csv"):
+        # Polars leaves doubled quotation marks in the header as they are, and renames a column that is there twice.
+        lines = csv.reader(io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=""))
+        columns = [unguard_name(name) for name in next((line for line in lines if line), [])]
+        if len(columns) > MOST_COLUMNS:
+            raise InvalidFile(
+                path, f"it has {len(columns)} columns; more than {MOST_COLUMNS} are not read. Give the long form."
+            )
+        if len(set(columns)) < len(columns):
+            twice = next(name for name, times in Counter(columns).items() if times > 1)
+            raise InvalidFile(path, f"there are two columns {twice!r}; expected one.")
+        table = pl.read_csv(content, infer_schema=False)
+        if table.width != len(columns):
+            raise InvalidFile(path, f"its header has {len(columns)} columns, its rows have {table.width}.")
+        if b"'" in content:
+            table = unguard_texts(table)
+        table.columns = columns
+        return table
+
+
+def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = False, private: bool = False) -> None:
+    """Write csv or parquet, whole or not at all.
+
+    In a csv file, a name that a spreadsheet would take for a formula (it begins with =, +, - or @) gets a ' before it,
+    which `read_table` takes away again.
+    """
+    path = Path(path)
+    if path.suffix not in (".csv", ".parquet"):
+        raise InvalidFile(path, f"the name ends in {path.suffix!r}; use .csv or .parquet.")
+    if path.suffix == ".csv":
+        table = guard_table(table)
+    with new_file(path, overwrite=overwrite, private=private) as temporary:
+        if path.suffix == ".csv":
+            table.write_csv(temporary, datetime_format="%Y-%m-%d %H:%M:%S")
+        else:
+            table.write_parquet(temporary, statistics=False)

@@ -1,0 +1,84 @@
+"""A published table is read as what it is, and the reader says which."""
+
+import re
+
+import numpy as np
+import pytest
+
+import rekindle as rk
+from rekindle.io import read_published, write_release
+from rekindle.model import Release
+
+PLACES = rk.Locations([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0]], ["a", "b", "c"])  # two sectors on one mast
+RANDOM = np.random.default_rng(3)
+VALUES = RANDOM.multinomial(8, [0.5, 0.3, 0.2], size=24)
+CALENDAR = rk.Calendar("2024-03-01", "1h")
+
+
+def written(path, values, form="long"):
+    write_release(path, Release(values, PLACES, CALENDAR), form=form)
+    return path
+
+
+@pytest.mark.parametrize("form", ["long", "wide"])
+def test_an_exact_table_is_read_as_counts(tmp_path, form):
+    found = read_published(written(tmp_path / "a.csv", VALUES, form), PLACES)
+    assert found.data == rk.Counts(VALUES, PLACES, CALENDAR)
+    assert found.note == "a.csv was read as exact counts of 8 people at each step."
+
+
+@pytest.mark.parametrize("form", ["long", "wide"])
+@pytest.mark.parametrize("step", [0, 7])
+def test_one_wrong_number_is_an_error_that_names_its_step(tmp_path, form, step):
+    wrong = VALUES.copy()
+    wrong[step, 1] += 8
+    path = written(tmp_path / "a.csv", wrong, form)
+    with pytest.raises(rk.InvalidFile, match=rf"2024-03-01 0{step}:00:00 add up to 16 people.*to 8") as error:
+        read_published(path, PLACES)
+    assert "read_as" in error.value.settings
+    assert "1 of 24 steps differ" in str(error.value)
+    found = read_published(path, PLACES, read_as="release")
+    assert found.data.values[step].sum() == 16
+    assert "read as a release" in found.note
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda values: np.where(values < 2, np.nan, values), r"of 72 numbers \d+ are withheld\."),
+        (lambda values: np.where(np.arange(72).reshape(24, 3) == 5, np.nan, values), "of 72 numbers 1 is withheld"),
+        (lambda values: values - 2 * (values == values.min()), "are negative"),
+        (lambda values: values + 0.25, "of 72 numbers 72 are not whole"),
+        (lambda values: np.minimum(values, 3), r"24 steps add up to between \d and \d people"),
+        (lambda values: np.round(values / 5) * 5, "all numbers are multiples of 5"),
+    ],
+)
+def test_protected_numbers_are_a_release_and_the_note_says_why(tmp_path, change, words):
+    changed = change(VALUES.astype(float))
+    found = read_published(written(tmp_path / "a.csv", changed), PLACES)
+    np.testing.assert_array_equal(found.data.values, changed)
+    assert isinstance(found.data, Release)
+    assert re.search(rf"^a\.csv was read as a release.*{words}", found.note)
+
+
+def test_rows_left_out(tmp_path):
+    """Zeros need no row; where everything but small numbers adds up, what is missing was withheld."""
+    rk.write_counts(tmp_path / "exact.csv", rk.Counts(VALUES, PLACES, CALENDAR))
+    assert isinstance(read_published(tmp_path / "exact.csv", PLACES).data, rk.Counts)
+    rows = ["datetime,location,count"]
+    rows += [f"{CALENDAR.time(t)},{PLACES.ids[p]},{VALUES[t, p]}" for t, p in np.argwhere(VALUES > 2)]
+    (tmp_path / "cut.csv").write_text("\n".join(rows))
+    found = read_published(tmp_path / "cut.csv", PLACES)
+    assert "no total at most of them" in found.note
+    assert np.isnan(found.data.values).sum() == (VALUES <= 2).sum()
+    assert read_published(tmp_path / "cut.csv", PLACES, absent="zero").data.values.sum() == VALUES[VALUES > 2].sum()
+
+
+def test_what_is_said_is_kept_to(tmp_path):
+    path = written(tmp_path / "a.csv", VALUES + 0.5)
+    with pytest.raises(rk.InvalidFile, match="whole number") as error:
+        read_published(path, PLACES, read_as="counts")
+    assert error.value.settings == ()
+    with pytest.raises(rk.InvalidSetting, match="`read_as` is 'noise'"):
+        read_published(path, PLACES, read_as="noise")
+    assert isinstance(read_published(written(tmp_path / "b.csv", VALUES), PLACES, read_as="release").data, Release)
