@@ -10,7 +10,7 @@ from tests.small import random_truth
 import rekindle as rk
 from rekindle.attacks import ATTACKS
 from rekindle.auditing import audit, quick_audit
-from rekindle.auditing.defaults import default_defences, label
+from rekindle.auditing.defaults import default_defences
 from rekindle.defences import (
     PRESETS,
     CoarserSpace,
@@ -141,7 +141,7 @@ def test_a_released_file_alone(truth):
     assert found.verdict.level == "unknown"
     assert found.given.utility is None
     assert found.given.withheld > 0
-    assert found.settings["history"]
+    assert found.settings["done"]
     known = small_audit(release, truth=truth)
     assert known.given.strongest.accuracy is not None
     assert known.given.utility["count_error"] > 0
@@ -199,11 +199,11 @@ def test_every_preset_under_every_attack(preset):
     # Large cells, so that no preset leaves nothing.
     truth = rk.SyntheticCity(people=120, days=1, step="4h", width_km=2, height_km=2).trajectories()
     attacks = [kind() for kind in ATTACKS.values()]
-    found = small_audit(truth, attacks=attacks, defences=[PRESETS[preset].defence], seeds=1)
+    found = small_audit(truth, attacks=attacks, defences=[PRESETS[preset]], seeds=1)
     assert found.left_out == {}
     for name in ATTACKS:
         assert 0 <= found.releases[1].attacks[name].accuracy.value <= 1
-    assert preset in label(PRESETS[preset].defence)
+    assert preset in PRESETS[preset].label
 
 
 def test_a_defence_that_would_leave_nothing_is_set_aside(truth):
@@ -217,7 +217,7 @@ def test_a_defence_that_would_leave_nothing_is_set_aside(truth):
 def test_default_defences(truth):
     chosen = default_defences(truth.counts(), truth)
     assert len(chosen) == 8
-    assert len({label(one) for one in chosen}) == 8
+    assert len({one.label for one in chosen}) == 8
     assert not any(one.needs_people for one in default_defences(truth.counts(), None))
     found = small_audit(truth, defences=None, seeds=1)
     assert len(found.releases) + len(found.left_out) == 9

@@ -1,6 +1,7 @@
 """What every defence must fulfil. A defence that is added to `DEFENCES` needs an example here, and is then tested."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from rekindle.defences import (
     Sample,
     Suppress,
 )
-from rekindle.model import Release
+from rekindle.model import AppliedDefence, Release
 from rekindle.repairing import repair
 
 EXAMPLES = {
@@ -113,10 +114,24 @@ def test_coarser_detail_counts_the_coarsened_truth(name, truth):
 
 
 @every_defence
-def test_writes_its_history(defence, truth):
+def test_the_release_states_it(defence, truth):
     steps = defence.defences if isinstance(defence, Chain) else (defence,)
-    assert defence(truth).history == tuple(one.describe() for one in steps)
+    stated = defence(truth).defences
+    assert [one.label for one in stated] == [one.label for one in steps]
+    assert [AppliedDefence.from_json(json.loads(json.dumps(one.to_json()))) for one in stated] == list(stated)
+    assert not any("seed" in one.settings for one in stated)
     assert "seed" not in defence.describe()
+    assert defence.label[0].isupper()
+
+
+@every_defence
+def test_what_it_says_is_exact_is_exact(defence, truth):
+    release = defence(truth)
+    if defence.exact:
+        counts = defence.coarsen(truth).counts().values
+        assert np.array_equal(release.values[~release.withheld], counts[~release.withheld])
+    else:
+        assert not all(one.exact for one in release.defences)
 
 
 @every_defence

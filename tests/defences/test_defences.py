@@ -133,20 +133,20 @@ def test_defences_that_would_leave_nothing():
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda: Suppress(below=0), "threshold of suppression is 0"),
+        (lambda: Suppress(below=0), "`below` is 0"),
         (lambda: Suppress(below="10"), "is '10'"),
-        (lambda: Round(to=-5), "base of rounding is -5"),
+        (lambda: Round(to=-5), "`to` is -5"),
         (lambda: Round(to=float("nan")), "is nan"),
-        (lambda: Cap(at=float("inf")), "cap is inf"),
-        (lambda: CoarserSpace(km=True), "side of the squares is True"),
+        (lambda: Cap(at=float("inf")), "`at` is inf"),
+        (lambda: CoarserSpace(km=True), "`km` is True"),
         (lambda: CoarserSpace(km=0.5)(counts), "merges none of the 6 places"),
         (lambda: CoarserTime(step="7h"), "divide 24 hours"),
         (lambda: CoarserTime(step="8h")(counts), "multiple"),
         (lambda: CoarserTime(step="1h")(counts), "multiple"),
-        (lambda: Sample(share=0), "share of the sample is 0"),
-        (lambda: Sample(share=1.5), "share of the sample is 1.5"),
-        (lambda: Sample(share=0.5, seed=-1), "seed is -1"),
-        (lambda: make_defence("blur", {}), "no defence 'blur'; choose suppress"),
+        (lambda: Sample(share=0), "`share` is 0"),
+        (lambda: Sample(share=1.5), "`share` is 1.5"),
+        (lambda: Sample(share=0.5, seed=-1), "`seed` is -1"),
+        (lambda: make_defence("blur", {}), "no defence 'blur'; choose cap"),
         (lambda: make_defence("round", {"base": 5}), "no setting 'base'; it has to"),
         (lambda: make_defence("round", {}), "does not take these settings"),
         (lambda: parse_defence("round:5"), "'5' of the defence 'round' is no setting"),
@@ -165,6 +165,6 @@ def test_parse():
         [Suppress(below=10, zeros=False), Round(to=2.5)]
     )
     assert parse_defence("coarser-time:step=1h") == CoarserTime(step="1h")
-    assert parse_defence("opensafely") == Chain([Suppress(below=8), Round(to=5)])
+    assert parse_defence("opensafely").defences == (Suppress(below=8), Round(to=5))
     assert parse_defence("none") == Chain()
     assert parse_defence("none")(counts) == Release.of(counts)

@@ -94,16 +94,17 @@ def test_opendp_draws_anew():
     assert noise.seed is None
     first, second = noise(counts), noise(counts)
     assert first != second
-    assert first.history[0].endswith("drawn with OpenDP")
+    assert not first.defences[0].simulated
 
 
 def test_without_opendp_nothing_is_published(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    with pytest.raises(rk.InvalidSetting, match=r"pip install 'rekindle\[dp\]'"):
+    with pytest.raises(rk.InvalidSetting, match=r"pip install 'rekindle-mobility\[dp\]'"):
         LaplaceNoise(epsilon=1.0, per="event")(counts)
     simulated = LaplaceNoise(epsilon=1.0, per="event", seed=0)(counts)
-    assert simulated.history[0].endswith("simulated, not for publication")
+    assert simulated.defences[0].simulated
+    assert "not for publication" in simulated.describe()
 
 
 @pytest.mark.parametrize("before", [Suppress(below=1), Round(to=2), GeometricNoise(epsilon=1, per="event", seed=0)])
@@ -119,16 +120,16 @@ def test_noise_may_follow_these():
     chain = Chain(
         [Sample(share=0.5), CoarserTime(step="2h"), Cap(at=2), LaplaceNoise(epsilon=1.0, per="event", seed=0)]
     )
-    assert len(chain(truth).history) == 4
+    assert len(chain(truth).defences) == 4
 
 
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"epsilon": 0, "per": "event"}, "epsilon is 0"),
-        ({"epsilon": 1, "per": "week"}, "per 'week'; choose one of event, person-day, person"),
-        ({"epsilon": 1, "per": "event", "neighbours": "all"}, "neighbours is 'all'"),
-        ({"epsilon": 1, "per": "event", "seed": 1.5}, "seed is 1.5"),
+        ({"epsilon": 0, "per": "event"}, "`epsilon` is 0"),
+        ({"epsilon": 1, "per": "week"}, "`per` is 'week'; choose one of event, person-day, person"),
+        ({"epsilon": 1, "per": "event", "neighbours": "all"}, "`neighbours` is 'all'"),
+        ({"epsilon": 1, "per": "event", "seed": 1.5}, "`seed` is 1.5"),
     ],
 )
 def test_refuses(settings, problem):

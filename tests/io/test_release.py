@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -35,7 +37,7 @@ def test_what_is_written_is_read(tmp_path, ending, form, values):
     found = read_release(tmp_path / f"r.{ending}", places)
     assert same(found, release)
     assert found.locations == places
-    assert found.history == (f"read from r.{ending}",)
+    assert found.defences == ()
 
 
 @settings(max_examples=50, deadline=None)
@@ -152,3 +154,32 @@ def test_a_published_file_can_be_attacked(tmp_path):
     truth = rk.SyntheticCity(people=20, days=1, step="2h").trajectories()
     write_release(tmp_path / "r.csv", Release.of(truth.counts()))
     assert rk.repair(read_release(tmp_path / "r.csv", truth.locations)) == truth.counts()
+
+
+def test_defences_are_read_with_the_numbers(tmp_path):
+    release = rk.Chain([rk.Suppress(below=2), rk.Round(to=2)])(Release([[1, 4, 0], [2, 3, 7]], places, calendar))
+    write_release(tmp_path / "r.csv", release)
+    assert read_release(tmp_path / "r.csv") == release
+
+
+def test_a_table_without_a_statement_has_unknown_defences(tmp_path):
+    write_release(tmp_path / "r.csv", Release([[1, nan, 0], [2, 3, 7]], places, calendar))
+    (tmp_path / "r.csv.defences.json").unlink()
+    (found,) = read_release(tmp_path / "r.csv").defences
+    assert (found.name, found.exact, found.label) == ("Unknown", False, "Read from r.csv")
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ({"sha256": "0", "defences": []}, "does not belong to r.csv"),
+        ({"defences": 1}, "no list of defences"),
+        ({"defences": [{"name": 1}]}, "object with a name"),
+    ],
+)
+def test_refuses_a_statement_that_is_wrong(tmp_path, statement, problem):
+    write_release(tmp_path / "r.csv", Release([[1, nan, 0], [2, 3, 7]], places, calendar))
+    path = tmp_path / "r.csv.defences.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | statement))
+    with pytest.raises(rk.InvalidFile, match=problem):
+        read_release(tmp_path / "r.csv")

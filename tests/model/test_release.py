@@ -2,19 +2,20 @@ import numpy as np
 import pytest
 
 import rekindle as rk
-from rekindle.model import Release
+from rekindle.model import AppliedDefence, Release
 
 places = rk.Locations([[0.5, 0.5], [1.5, 0.5]], ["a", "b"])
+rounded = AppliedDefence(name="Round", settings={"to": 5}, label="Round to 5", rounds_to=5)
 calendar = rk.Calendar("2024-03-01", "1h")
 
 
 def test_keeps_what_is_published():
-    release = Release([[1.5, np.nan], [-2, 0]], places, calendar, ["Round(to=5)"])
+    release = Release([[1.5, np.nan], [-2, 0]], places, calendar, [rounded])
     assert release.values.dtype == np.float64
     assert release.steps == release.calendar.steps == 2
     assert release.withheld.tolist() == [[False, True], [False, False]]
-    assert release.history == ("Round(to=5)",)
-    assert "25% withheld" in repr(release)
+    assert release.defences == (rounded,)
+    assert "25% withheld, Round(to=5)" in repr(release)
 
 
 def test_cannot_be_written_to():
@@ -27,14 +28,14 @@ def test_equal_also_where_withheld():
     one = Release([[1.0, np.nan]], places, calendar)
     assert one == Release([[1.0, np.nan]], places, calendar)
     assert one != Release([[np.nan, 1.0]], places, calendar)
-    assert one != Release([[1.0, np.nan]], places, calendar, ["Cap(at=1)"])
+    assert one != Release([[1.0, np.nan]], places, calendar, [rounded])
 
 
 def test_of_counts():
     counts = rk.Counts([[1, 2], [3, 0]], places, calendar)
     release = Release.of(counts)
     assert release.values.tolist() == [[1, 2], [3, 0]]
-    assert release.history == ()
+    assert release.defences == ()
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,24 @@ def test_refuses(values, problem):
 def test_refuses_another_number_of_steps():
     with pytest.raises(rk.InvalidData, match="1 rows, but the calendar has 5"):
         Release([[1.0, 2.0]], places, calendar.closed_at(5))
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ("Round", "object with a name"),
+        ({"label": "x"}, "object with a name"),
+        ({"name": "Round", "exact": 1}, "'exact' of the defence 'Round' is 1"),
+        ({"name": "Round", "rounds_to": 0}, "'rounds_to' of the defence 'Round' is 0"),
+        ({"name": "Round", "included": None}, "'included'"),
+        ({"name": "Round", "caps_at": True}, "'caps_at'"),
+        ({"name": "Round", "settings": []}, "'settings'"),
+    ],
+)
+def test_refuses_what_is_no_defence(entry, problem):
+    with pytest.raises(rk.InvalidData, match=problem):
+        AppliedDefence.from_json(entry)
+
+
+def test_reads_what_a_later_version_states():
+    assert AppliedDefence.from_json(rounded.to_json() | {"later": 1}) == rounded

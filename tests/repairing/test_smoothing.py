@@ -159,9 +159,10 @@ def test_refuses_people(city, people):
         repair(city.counts(), people)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS.keys())
 def test_no_preset_crashes_any_attack(attack, preset):
     truth = rk.SyntheticCity(people=300, days=2, step="2h", width_km=5, height_km=5).trajectories()
-    counts = repair(preset.defence.seeded(0)(truth))
+    counts = repair(preset.seeded(0)(truth))
     assert attack().recover(counts).trajectories.counts() == counts

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing.defaults import default_defences, label
+from rekindle.auditing.defaults import default_defences
 from rekindle.auditing.results import Agreement, AttackRisk, Audit, Growth, PersonRisk, ReleaseRisk
 from rekindle.auditing.risk import Estimate, estimate, estimate_advantage
 from rekindle.auditing.tasks import (
@@ -156,7 +156,7 @@ def _choose(
         except RekindleError as error:
             if defences is not None and not isinstance(error, NothingLeft):
                 raise
-            left_out[label(defence)] = str(error)
+            left_out[defence.label] = str(error)
             continue
         if any(defence.describe() == one.describe() for one in chosen):
             raise InvalidSetting(f"The defence {defence.describe()} is listed twice.")
@@ -287,7 +287,7 @@ class _Findings:
             "locations": len(plan.given.locations),
             "truth": plan.truth is not None,
             "row_orders": plan.seeds,
-            "history": list(getattr(plan.given, "history", ())),
+            "done": [one.to_json() for one in getattr(plan.given, "defences", ())],
             "attacks": {one.name: one.attack.settings() for one in plan.attempts if one.attack is not None},
             "defences": [one.describe() for one in plan.defences if one is not None],
         }
@@ -311,7 +311,7 @@ class _Findings:
         use = [numbers["utility"] for numbers in published if numbers["utility"] is not None]
         return ReleaseRisk(
             name=AS_GIVEN if defence is None else defence.describe(),
-            label=label(defence),
+            label="As given" if defence is None else defence.label,
             withheld=float(np.mean([numbers["withheld"] for numbers in published])),
             people=float(np.mean([numbers["people"] for numbers in published])),
             utility={name: float(np.mean([one[name] for one in use])) for name in use[0]} if use else None,

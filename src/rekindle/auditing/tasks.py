@@ -83,7 +83,7 @@ def publish(
     Returns
     -------
     Arrays `values` (steps, locations) of the repaired counts and `xy_km` of their places; numbers `ids`, `calendar`,
-    `people`, `withheld` (share of the numbers), `history`, and `utility` of the release.
+    `people`, `withheld` (share of the numbers), `defences`, and `utility` of the release.
     """
     release = data if isinstance(data, Release) else Release.of(data)
     scale = 1.0
@@ -100,7 +100,7 @@ def publish(
             "calendar": counts.calendar.to_json(),
             "people": counts.people,
             "withheld": float(release.withheld.mean()),
-            "history": list(release.history),
+            "defences": [one.to_json() for one in release.defences],
             "utility": use,
         },
         {"values": counts.values.astype(np.min_scalar_type(counts.people)), "xy_km": counts.locations.xy_km},

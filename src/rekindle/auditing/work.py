@@ -280,7 +280,8 @@ def digest(data: Counts | Release | Trajectories | None) -> str | None:
     for part in (array, data.locations.xy_km):
         value.update(f"{part.dtype.str}{part.shape}".encode())
         value.update(np.ascontiguousarray(part).data)
-    names = data.people_ids if isinstance(data, Trajectories) else getattr(data, "history", ())
+    names: list[Any] = list(data.people_ids) if isinstance(data, Trajectories) else []
+    names += [one.to_json() for one in data.defences] if isinstance(data, Release) else []
     value.update(json.dumps([data.locations.ids, names, data.calendar.to_json()]).encode())
     return value.hexdigest()
 

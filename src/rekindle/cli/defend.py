@@ -109,7 +109,7 @@ def defend(
     if preset is not None:
         if preset not in PRESETS:
             raise InvalidSetting(f"There is no preset {preset!r}; choose {', '.join(PRESETS)}.")
-        chosen = [PRESETS[preset].defence]
+        chosen = [PRESETS[preset]]
         console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}", highlight=False, markup=False)
     if defence is not None:
         chosen = [parse_defence(defence)]
@@ -125,7 +125,7 @@ def defend(
         release = chain(data.truth if chain.needs_people and data.truth is not None else data.counts)
         write_release(out, release, form=cast('Literal["long", "wide"]', form), overwrite=overwrite)
         write_locations(places, release.locations, overwrite=overwrite)
-    console.print("Done to the counts: " + " -> ".join(release.history), highlight=False, markup=False)
+    console.print(f"Done to the counts: {release.describe()}", highlight=False, markup=False)
     show_budgets(chain, data.calendar)
     left = utility(data.counts, release, scale=chain.scale)
     rows = [[f"{m.meaning} ({m.unit}, {m.useful_when} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]

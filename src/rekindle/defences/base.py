@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,28 +13,42 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.model import Calendar, Counts, Release, Trajectories
+from rekindle.model import AppliedDefence, Calendar, Counts, Release, Trajectories
 
 __all__ = ["Chain", "Defence", "NothingLeft"]
 
+FACTS = [one.name for one in dataclasses.fields(AppliedDefence) if one.name not in ("name", "settings", "label")]
+
 
 class NothingLeft(InvalidSetting):
-    """A defence that would leave nothing to publish: every number withheld, or nobody, or a single place."""
+    """A defence that would leave nothing to publish: every number withheld, or nobody, or a single location."""
 
 
 class Defence(ABC):
     """Base of every defence: settings in the constructor, data in the call.
 
     A defence is a frozen dataclass whose fields are its settings. One that is random has a field `seed`, for simulation;
-    whoever publishes calls `for_publication` first.
+    call `for_publication` before publishing. It says itself what repair, noise, audit and report must know of it: the
+    attributes below may be set in the class, or be properties.
 
     Attributes
     ----------
     needs_people
         Whether it works on the people themselves, so that counts alone are not enough.
+    exact, adds_noise, withholds_below, rounds_to, caps_at, included, fixed_size, keeps_sensitivity, simulated
+        See `AppliedDefence`. A defence that says nothing may do anything to the numbers but add noise.
     """
 
     needs_people: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
+    adds_noise: ClassVar[bool] = False
+    withholds_below: float | None = None
+    rounds_to: float | None = None
+    caps_at: float | None = None
+    included: float = 1.0
+    fixed_size: bool = False
+    keeps_sensitivity: ClassVar[bool] = False
+    simulated: bool = False
 
     def __call__(self, data: Trajectories | Counts | Release) -> Release:
         """Give what would be published.
@@ -43,22 +58,33 @@ class Defence(ABC):
         data
             The people, their counts, or a release to which more is to be done. It is left unchanged.
         """
-        release = _release(data)
-        changed = self._change(release)
-        return Release(changed.values, changed.locations, changed.calendar, (*release.history, self.describe()))
+        before = _release(data)
+        after = self._change(before)
+        return Release(after.values, after.locations, after.calendar, (*before.defences, self.applied(before)))
 
     @abstractmethod
     def _change(self, release: Release) -> Release:
-        """Protect a release; its history is kept by the caller."""
+        """Protect a release; the caller adds this defence to those of the release."""
+
+    def applied(self, release: Release | None = None) -> AppliedDefence:
+        """Give what a release states of this defence, after it was applied to `release` (or to the people)."""
+        settings = {name: value for name, value in self.settings().items() if name != "seed"}
+        facts = {name: getattr(self, name) for name in FACTS}
+        return AppliedDefence(name=type(self).__name__, settings=settings, label=self.label, **facts)
+
+    @property
+    def label(self) -> str:
+        """The defence in a few words."""
+        return self.describe()
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
-        """Give the truth at the resolution of the release: its people, places and steps."""
+        """Give the truth at the resolution of the release: its people, locations and steps."""
         return truth
 
     @property
     def scale(self) -> float:
         """What a reader multiplies the published numbers by to speak of everyone: 1, but for a sample."""
-        return 1.0
+        return 1.0 / self.included
 
     def calendar(self, calendar: Calendar) -> Calendar:
         """Give the calendar of the release."""
@@ -89,7 +115,7 @@ class Chain(Defence):
     Parameters
     ----------
     defences
-        In the order in which they are applied. Those that need the people come first.
+        In the order in which they are applied; a chain among them is taken apart. Those that need the people come first.
     """
 
     defences: tuple[Defence, ...] = field(default=())
@@ -112,19 +138,37 @@ class Chain(Defence):
         """Whether any of them does."""
         return any(one.needs_people for one in self.defences)
 
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        """Whether all of them are."""
+        return all(one.exact for one in self.defences)
+
+    @property
+    def adds_noise(self) -> bool:  # type: ignore[override]
+        """Whether any of them does."""
+        return any(one.adds_noise for one in self.defences)
+
+    @property
+    def included(self) -> float:  # type: ignore[override]
+        """The share of the people who are counted in the end."""
+        return math.prod(one.included for one in self.defences)
+
+    @property
+    def label(self) -> str:
+        """See `Defence`."""
+        first, *others = [one.label for one in self.defences] or ["As given"]
+        return ", then ".join([first, *(one[0].lower() + one[1:] for one in others)])
+
     def __call__(self, data: Trajectories | Counts | Release) -> Release:
         """See `Defence`."""
-        if not self.defences:
-            return _release(data)
-        history: tuple[str, ...] = ()
+        done: tuple[AppliedDefence, ...] = ()
         for one in self.defences:
             if one.needs_people and isinstance(data, Trajectories):
-                history += (one.describe(),)
+                done += (one.applied(),)
                 data = one.coarsen(data)
             else:
-                data = one(data)
-        release = _release(data)
-        return Release(release.values, release.locations, release.calendar, (*history, *release.history))
+                data = one(data if not done or isinstance(data, Release) else _release(data, done))
+        return _release(data, done)
 
     def _change(self, release: Release) -> Release:
         return self(release)
@@ -135,36 +179,33 @@ class Chain(Defence):
             truth = one.coarsen(truth)
         return truth
 
-    @property
-    def scale(self) -> float:
-        """See `Defence`."""
-        return float(np.prod([one.scale for one in self.defences]))
-
     def calendar(self, calendar: Calendar) -> Calendar:
         """See `Defence`."""
         for one in self.defences:
             calendar = one.calendar(calendar)
         return calendar
 
-    def seeded(self, seed: int) -> Chain:
+    def seeded(self, seed: int) -> Self:
         """Give each a seed of its own."""
         own = np.random.SeedSequence(seed).generate_state(len(self.defences)) if self.defences else ()
-        return Chain(one.seeded(int(number)) for one, number in zip(self.defences, own, strict=True))
+        seeded = (one.seeded(int(number)) for one, number in zip(self.defences, own, strict=True))
+        return dataclasses.replace(self, defences=tuple(seeded))
 
-    def for_publication(self) -> Chain:
+    def for_publication(self) -> Self:
         """See `Defence`."""
-        return Chain(one.for_publication() for one in self.defences)
+        return dataclasses.replace(self, defences=tuple(one.for_publication() for one in self.defences))
 
     def describe(self) -> str:
         """Names and settings in order."""
         return " -> ".join(one.describe() for one in self.defences) or "as it is"
 
 
-def _release(data: Trajectories | Counts | Release) -> Release:
+def _release(data: Trajectories | Counts | Release, done: tuple[AppliedDefence, ...] = ()) -> Release:
+    """Take data as a release to which that was done before."""
+    if isinstance(data, Release):
+        return data
     if isinstance(data, Trajectories):
         data = data.counts()
-    if isinstance(data, Counts):
-        data = Release.of(data)
-    if not isinstance(data, Release):
+    if not isinstance(data, Counts):
         raise InvalidData(f"A defence takes Trajectories, Counts or a Release, not {type(data).__name__}.")
-    return data
+    return Release(data.values, data.locations, data.calendar, done)

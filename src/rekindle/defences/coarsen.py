@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from rekindle.checks import positive
 from rekindle.defences.base import Defence, NothingLeft
-from rekindle.defences.numbers import positive
 from rekindle.errors import InvalidSetting
-from rekindle.model import Calendar, Locations, Release, Trajectories
+from rekindle.model import AppliedDefence, Calendar, Locations, Release, Trajectories
 from rekindle.model.calendar import format_step, parse_step
 
 __all__ = ["CoarserSpace", "CoarserTime"]
@@ -33,10 +35,22 @@ class CoarserSpace(Defence):
         Side of the squares, km.
     """
 
+    exact: ClassVar[bool] = True
+    keeps_sensitivity: ClassVar[bool] = True
     km: float
 
     def __post_init__(self) -> None:
-        positive("The side of the squares", self.km)
+        positive("km", self.km)
+
+    @property
+    def label(self) -> str:
+        """See `Defence`."""
+        return f"Cells of {self.km:g} km"
+
+    def applied(self, release: Release | None = None) -> AppliedDefence:
+        """See `Defence`: sums are not exact where some of their parts are withheld."""
+        partly = release is not None and bool(release.withheld.any())
+        return dataclasses.replace(super().applied(release), exact=not partly)
 
     def merge(self, locations: Locations) -> tuple[Locations, NDArray[np.int64]]:
         """Give the squares, and the square of each place: (locations,) int64."""
@@ -88,10 +102,17 @@ class CoarserTime(Defence):
         The longer interval, such as ``"1h"``: a multiple of the interval of the data that divides 24 hours.
     """
 
+    exact: ClassVar[bool] = True
+    keeps_sensitivity: ClassVar[bool] = True
     step: str | timedelta
 
     def __post_init__(self) -> None:
-        Calendar("2000-01-01", self.step)
+        object.__setattr__(self, "step", format_step(Calendar("2000-01-01", self.step).step))
+
+    @property
+    def label(self) -> str:
+        """See `Defence`."""
+        return f"Steps of {self.step}"
 
     def calendar(self, calendar: Calendar) -> Calendar:
         """See `Defence`."""

@@ -6,14 +6,13 @@ import dataclasses
 import importlib
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle import checks
 from rekindle.defences.base import Defence
-from rekindle.defences.numbers import positive
-from rekindle.defences.sample import check_seed
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import Calendar, Release
 
@@ -23,8 +22,6 @@ Unit = Literal["event", "person-day", "person"]
 Neighbours = Literal["add-remove", "substitute"]
 
 SENSITIVITY: dict[str, int] = {"add-remove": 1, "substitute": 2}
-BEFORE_NOISE = ("Sample", "CoarserSpace", "CoarserTime", "Cap")
-"""After these one person still changes the numbers of a step by no more than before, so that the budget holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,19 +96,28 @@ class Noise(Defence):
         randomness: for publication.
     """
 
+    adds_noise: ClassVar[bool] = True
+    kind: ClassVar[str]
     epsilon: float
     per: Unit
     neighbours: Neighbours = "add-remove"
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
-        if self.per not in get_args(Unit):
-            raise InvalidSetting(f"The budget is per {self.per!r}; choose one of {', '.join(get_args(Unit))}.")
-        if self.neighbours not in SENSITIVITY:
-            raise InvalidSetting(f"neighbours is {self.neighbours!r}; choose {' or '.join(SENSITIVITY)}.")
-        if self.seed is not None:
-            check_seed(self.seed)
+        checks.positive("epsilon", self.epsilon)
+        checks.choice("per", self.per, get_args(Unit))
+        checks.choice("neighbours", self.neighbours, SENSITIVITY)
+        checks.seed(self.seed)
+
+    @property
+    def label(self) -> str:
+        """See `Defence`."""
+        return f"{self.kind} noise, epsilon {self.epsilon:g} per {self.per}"
+
+    @property
+    def simulated(self) -> bool:  # type: ignore[override]
+        """See `AppliedDefence`."""
+        return self.seed is not None
 
     def budget(self, calendar: Calendar) -> Budget:
         """Convert the budget for data with that calendar, which must have an end."""
@@ -125,12 +131,12 @@ class Noise(Defence):
 
     def _change(self, release: Release) -> Release:
         values = release.values
-        spoilt = [done for done in release.history if done.split("(")[0] not in BEFORE_NOISE]
+        spoilt = [one for one in release.defences if not one.keeps_sensitivity]
         if spoilt or np.isnan(values).any() or (values != np.floor(values)).any():
-            what = f"after {spoilt[0]}" if spoilt else "to numbers that are withheld or not whole"
+            what = f"after {spoilt[0].describe()}" if spoilt else "to numbers that are withheld or not whole"
             raise InvalidSetting(
-                f"{self.describe()} cannot be added {what}: its budget would not be what it says. Only "
-                f"{', '.join(BEFORE_NOISE)} may come before noise; suppressing and rounding afterwards spend nothing."
+                f"{self.describe()} cannot be added {what}: its budget would not be what it says. Sampling, coarser space "
+                "or time and a cap may come before noise; suppressing and rounding come after it and spend nothing."
             )
         budget = self.budget(release.calendar)
         if self.seed is None:
@@ -151,15 +157,12 @@ class Noise(Defence):
         """Draw the noise with OpenDP, without a seed."""
         return dataclasses.replace(self, seed=None)
 
-    def describe(self) -> str:
-        """Name, settings, and how the noise was drawn."""
-        how = "drawn with OpenDP" if self.seed is None else "simulated, not for publication"
-        return f"{super().describe()} {how}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceNoise(Noise):
     """Laplace noise, which gives decimals. The parameters are those of `Noise`."""
+
+    kind: ClassVar[str] = "Laplace"
 
     def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
         return rng.laplace(0.0, scale, shape)
@@ -171,6 +174,8 @@ class LaplaceNoise(Noise):
 @dataclass(frozen=True, kw_only=True)
 class GeometricNoise(Noise):
     """Two-sided geometric (discrete Laplace) noise, which gives whole numbers. The parameters are those of `Noise`."""
+
+    kind: ClassVar[str] = "Geometric"
 
     def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
         # The difference of two geometric variables has P(k) proportional to exp(-|k| / scale).

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from rekindle.checks import positive
 from rekindle.defences.base import Defence, NothingLeft
-from rekindle.errors import InvalidSetting
 from rekindle.model import Release
 
 __all__ = ["Cap", "Round", "Suppress"]
-
-
-def positive(what: str, value: float) -> None:
-    """Refuse a setting that is not a finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < math.inf:
-        raise InvalidSetting(f"{what} is {value!r}; it must be a number larger than 0.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +23,26 @@ class Suppress(Defence):
     below
         Numbers below this are withheld.
     zeros
-        Whether zeros are withheld too, so that a place with nobody looks like one with a few. Otherwise they are
+        Whether zeros are withheld too, so that a location with nobody looks like one with a few. Otherwise they are
         published, and what is withheld is known to be at least 1.
     """
 
+    exact: ClassVar[bool] = True
     below: float
     zeros: bool = True
 
     def __post_init__(self) -> None:
-        positive("The threshold of suppression", self.below)
+        positive("below", self.below)
+
+    @property
+    def label(self) -> str:
+        """See `Defence`."""
+        return f"Withhold below {self.below:g}" + (", but not 0" if not self.zeros else "")
+
+    @property
+    def withholds_below(self) -> float:  # type: ignore[override]
+        """See `AppliedDefence`."""
+        return self.below
 
     def _change(self, release: Release) -> Release:
         small = release.values < self.below
@@ -65,7 +70,17 @@ class Round(Defence):
     to: float
 
     def __post_init__(self) -> None:
-        positive("The base of rounding", self.to)
+        positive("to", self.to)
+
+    @property
+    def label(self) -> str:
+        """See `Defence`."""
+        return f"Round to {self.to:g}"
+
+    @property
+    def rounds_to(self) -> float:  # type: ignore[override]
+        """See `AppliedDefence`."""
+        return self.to
 
     def _change(self, release: Release) -> Release:
         values = np.floor(release.values / self.to + 0.5) * self.to
@@ -87,10 +102,21 @@ class Cap(Defence):
         The limit, in people.
     """
 
+    keeps_sensitivity: ClassVar[bool] = True
     at: float
 
     def __post_init__(self) -> None:
-        positive("The cap", self.at)
+        positive("at", self.at)
+
+    @property
+    def label(self) -> str:
+        """See `Defence`."""
+        return f"Cap at {self.at:g}"
+
+    @property
+    def caps_at(self) -> float:  # type: ignore[override]
+        """See `AppliedDefence`."""
+        return self.at
 
     def _change(self, release: Release) -> Release:
         return Release(np.minimum(release.values, self.at), release.locations, release.calendar)

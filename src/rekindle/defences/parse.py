@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
+import pkgutil
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from rekindle.defences.base import Chain, Defence
-from rekindle.defences.coarsen import CoarserSpace, CoarserTime
-from rekindle.defences.noise import GeometricNoise, LaplaceNoise
-from rekindle.defences.numbers import Cap, Round, Suppress
 from rekindle.defences.presets import PRESETS
-from rekindle.defences.sample import Sample
 from rekindle.errors import InvalidSetting
 
-__all__ = ["DEFENCES", "make_defence", "parse_defence"]
-
-DEFENCES: dict[str, type[Defence]] = {
-    "suppress": Suppress,
-    "round": Round,
-    "cap": Cap,
-    "laplace": LaplaceNoise,
-    "geometric": GeometricNoise,
-    "coarser-space": CoarserSpace,
-    "coarser-time": CoarserTime,
-    "sample": Sample,
-}
-"""The defences by name. To add one, write its module and add a line here; the contract tests take it from there."""
+__all__ = ["DEFENCES", "find_defences", "make_defence", "parse_defence"]
 
 _ONE = re.compile(r"([a-z0-9-]+)(?::(.*))?", re.ASCII)
+
+
+def find_defences() -> dict[str, type[Defence]]:
+    """Find every defence in the modules of this room: a class `CoarserSpace` is called "coarser-space"."""
+    found: dict[str, type[Defence]] = {}
+    room = importlib.import_module(__package__)
+    for module in sorted(one.name for one in pkgutil.iter_modules(room.__path__)):
+        for name, kind in inspect.getmembers(importlib.import_module(f"{__package__}.{module}"), inspect.isclass):
+            if issubclass(kind, Defence) and not issubclass(kind, Chain) and not inspect.isabstract(kind):
+                found[re.sub(r"(?<!^)(?=[A-Z])", "-", name.removesuffix("Noise")).lower()] = kind
+    return dict(sorted(found.items()))
+
+
+DEFENCES = find_defences()
+"""The defences by name. To add one, write its module."""
 
 
 def make_defence(name: str, settings: Mapping[str, Any]) -> Defence:
@@ -76,7 +78,7 @@ def parse_defence(text: str) -> Defence:
         if rest is None and name == "none":
             continue
         if rest is None and name in PRESETS:
-            found.append(PRESETS[name].defence)
+            found.append(PRESETS[name])
             continue
         settings = {}
         for one in rest.split(",") if rest else ():

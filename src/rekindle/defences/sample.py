@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from rekindle import checks
 from rekindle.defences.base import Defence, NothingLeft
-from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.errors import InvalidData
 from rekindle.model import Counts, Release, Trajectories
 
 __all__ = ["Sample"]
@@ -32,13 +33,24 @@ class Sample(Defence):
     """
 
     needs_people: ClassVar[bool] = True
+    exact: ClassVar[bool] = True
+    keeps_sensitivity: ClassVar[bool] = True
     share: float
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.share, bool) or not isinstance(self.share, (int, float)) or not 0 < self.share <= 1:
-            raise InvalidSetting(f"The share of the sample is {self.share!r}; it must be above 0 and at most 1.")
-        check_seed(self.seed)
+        checks.share("share", checks.positive("share", self.share))
+        checks.whole("seed", self.seed)
+
+    @property
+    def label(self) -> str:
+        """See `Defence`."""
+        return f"A sample of {self.share:.0%} of the people"
+
+    @property
+    def included(self) -> float:  # type: ignore[override]
+        """See `AppliedDefence`."""
+        return self.share
 
     def __call__(self, data: Trajectories | Counts | Release) -> Release:
         """See `Defence`; `data` must be trajectories."""
@@ -47,8 +59,8 @@ class Sample(Defence):
                 f"{self.describe()} needs the people themselves, not {type(data).__name__}: from counts alone nobody can "
                 "be left out. Give it trajectories (the truth of a dataset), before any other defence."
             )
-        release = Release.of(self.coarsen(data).counts())
-        return Release(release.values, release.locations, release.calendar, (self.describe(),))
+        counts = self.coarsen(data).counts()
+        return Release(counts.values, counts.locations, counts.calendar, (self.applied(),))
 
     def _change(self, release: Release) -> Release:
         return self(release)
@@ -62,17 +74,6 @@ class Sample(Defence):
         names = [truth.people_ids[person] for person in kept]
         return Trajectories(truth.cells[kept], truth.locations, truth.calendar, names)
 
-    @property
-    def scale(self) -> float:
-        """One over the share."""
-        return 1.0 / self.share
-
     def for_publication(self) -> Sample:
         """Draw people whom nobody can draw again."""
         return dataclasses.replace(self, seed=secrets.randbits(128))
-
-
-def check_seed(seed: int) -> None:
-    """Refuse what is no seed."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidSetting(f"The seed is {seed!r}; it must be a whole number of at least 0.")

@@ -4,7 +4,7 @@ from rekindle.model.calendar import Calendar
 from rekindle.model.counts import Counts
 from rekindle.model.dataset import Dataset
 from rekindle.model.locations import Locations
-from rekindle.model.release import Release
+from rekindle.model.release import AppliedDefence, Release
 from rekindle.model.trajectories import Trajectories
 
-__all__ = ["Calendar", "Counts", "Dataset", "Locations", "Release", "Trajectories"]
+__all__ = ["AppliedDefence", "Calendar", "Counts", "Dataset", "Locations", "Release", "Trajectories"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +15,80 @@ from rekindle.model.calendar import Calendar
 from rekindle.model.counts import Counts
 from rekindle.model.locations import Locations, frozen
 
-__all__ = ["Release"]
+__all__ = ["AppliedDefence", "Release"]
+
+_KINDS: dict[Any, Any] = {
+    "str": str,
+    "bool": bool,
+    "float": (),
+    "float | None": type(None),
+    "Mapping[str, Any]": dict,
+}
+"""The types of the fields of a defence in JSON; numbers are checked by hand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppliedDefence:
+    """A defence as a release states it: what was done, and what a reader must know of it.
+
+    Attributes
+    ----------
+    name, settings
+        The class of the defence and its settings in plain JSON values, without its seed.
+    label
+        The same in a few words.
+    exact
+        Whether every number that is published is the true one.
+    adds_noise
+        Whether the numbers are noisy.
+    withholds_below, rounds_to, caps_at
+        The smallest number that is published, the base of rounding, and the largest number that is published: in
+        people, or None.
+    included
+        The share of the people who are counted.
+    fixed_size
+        Whether that share was drawn with a fixed size, so that one person more displaces another.
+    keeps_sensitivity
+        Whether one person still changes the numbers of a step by no more than before, so that noise may follow.
+    simulated
+        Whether its random numbers can be drawn again by those who know the seed.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+    exact: bool = False
+    adds_noise: bool = False
+    withholds_below: float | None = None
+    rounds_to: float | None = None
+    caps_at: float | None = None
+    included: float = 1.0
+    fixed_size: bool = False
+    keeps_sensitivity: bool = False
+    simulated: bool = False
+
+    def describe(self) -> str:
+        """Name and settings in one line."""
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"{self.name}({settings}){' (simulated, not for publication)' * (self.simulated and self.adds_noise)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain JSON values."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, entry: object) -> AppliedDefence:
+        """Read what `to_json` gave; anything else is an `InvalidData`."""
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise InvalidData(f"A defence must be an object with a name; it is {entry!r:.80}.")
+        # A later version may state more than this one knows.
+        stated = {one.name: one.type for one in dataclasses.fields(cls) if one.name in entry}
+        for name, kind in stated.items():
+            value = entry[name]
+            number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+            if not (number if "float" in kind and value is not None else isinstance(value, _KINDS[kind])):
+                raise InvalidData(f"{name!r} of the defence {entry['name']!r:.80} is {value!r:.80}.")
+        return cls(**{name: entry[name] for name in stated})
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -28,17 +103,21 @@ class Release:
         The places, one for each column.
     calendar
         When the steps are; one without an end is closed at the number of rows.
-    history
-        What was done to the counts, in order.
+    defences
+        What is known to have been done to the counts, in order.
     """
 
     values: NDArray[np.float64]
     locations: Locations
     calendar: Calendar
-    history: tuple[str, ...]
+    defences: tuple[AppliedDefence, ...]
 
     def __init__(
-        self, values: ArrayLike, locations: Locations, calendar: Calendar, history: Iterable[str] = ()
+        self,
+        values: ArrayLike,
+        locations: Locations,
+        calendar: Calendar,
+        defences: Iterable[AppliedDefence] = (),
     ) -> None:
         array = np.asarray(values)
         if array.ndim != 2 or not array.size:
@@ -66,7 +145,7 @@ class Release:
         object.__setattr__(self, "values", frozen(array))
         object.__setattr__(self, "locations", locations)
         object.__setattr__(self, "calendar", calendar)
-        object.__setattr__(self, "history", (history,) if isinstance(history, str) else tuple(history))
+        object.__setattr__(self, "defences", tuple(defences))
 
     @classmethod
     def of(cls, counts: Counts) -> Release:
@@ -83,21 +162,29 @@ class Release:
         """Which numbers are withheld: (steps, locations) bool."""
         return np.isnan(self.values)
 
+    @property
+    def adds_noise(self) -> bool:
+        """Whether any defence is known to have added noise."""
+        return any(one.adds_noise for one in self.defences)
+
+    def describe(self) -> str:
+        """What was done to the counts, in one line."""
+        return " -> ".join(one.describe() for one in self.defences) or "as it is"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):
             return NotImplemented
         return (
             self.calendar == other.calendar
             and self.locations == other.locations
-            and self.history == other.history
+            and self.defences == other.defences
             and np.array_equal(self.values, other.values, equal_nan=True)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        done = " -> ".join(self.history) or "as it is"
         return (
             f"Release({self.steps} steps from {self.calendar.start}, {len(self.locations)} places, "
-            f"{self.withheld.mean():.0%} withheld, {done})"
+            f"{self.withheld.mean():.0%} withheld, {self.describe()})"
         )

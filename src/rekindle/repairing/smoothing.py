@@ -36,8 +36,6 @@ STEEPEST = 0.5
 """How much rarer, as a logarithm, a count may be than the one below it; chosen on synthetic cities."""
 NOTHING = 1e9
 """Variance of an observation that says nothing."""
-NOISES = {"LaplaceNoise", "GeometricNoise"}
-EXACT = {"Suppress", "Cap", "Sample", "CoarserSpace", "CoarserTime"}
 
 
 def repair(release: Release | Counts, people: int | None = None) -> Counts:
@@ -58,7 +56,7 @@ def repair(release: Release | Counts, people: int | None = None) -> Counts:
         release = Release.of(release)
     if people is not None and (isinstance(people, bool) or not isinstance(people, (int, np.integer)) or people < 1):
         raise InvalidSetting(f"The number of people is {people!r}; it must be a whole number of at least 1, or None.")
-    seen = _observe(release.values, None if people is None else int(people), release.history)
+    seen = _observe(release, None if people is None else int(people))
     guess = _smooth(seen)
     at_most = release.values == np.nanmax(release.values)
     whole = nearest_counts(guess, seen.people, seen.low, seen.high, at_most)
@@ -86,20 +84,21 @@ class _Observations:
     high: Floats
 
 
-def _observe(values: Floats, people: int | None, history: tuple[str, ...]) -> _Observations:
+def _observe(release: Release, people: int | None) -> _Observations:
     """Read the published numbers; see the first two points above."""
-    done = {step.split("(")[0] for step in history}
+    values = release.values
     known = ~np.isnan(values)
     published = values[known]
     sums = np.where(known, values, 0.0).sum(axis=1)
-    if done & NOISES or (published < 0).any() or (published != np.floor(published)).any():
+    if release.adds_noise or (published < 0).any() or (published != np.floor(published)).any():
         return _observe_noise(values, people)
     if (sums == sums[0]).all() and sums[0] > 0 and people in (None, int(sums[0])):
         # Everything adds up: nothing was rounded, and what is withheld is zero.
         value = np.where(known, values, 0.0)
         return _Observations(int(sums[0]), value, np.zeros(values.shape), value, value)
     # Numbers of a release that is known not to be rounded may share a divisor by chance.
-    rounded = not history or bool(done - EXACT)
+    stated = [one.rounds_to for one in release.defences if one.rounds_to is not None]
+    rounded = not release.defences or bool(stated) or any(not (one.exact or one.caps_at) for one in release.defences)
     base = max(int(np.gcd.reduce(published.astype(np.int64))), 1) if rounded else 1
     half_up = np.ceil(published + base / 2) - 1 if base > 1 else published
     low, high = np.zeros(values.shape), np.zeros(values.shape)

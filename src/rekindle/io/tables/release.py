@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,12 +14,13 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from rekindle.checks import choice
-from rekindle.errors import InvalidData, InvalidFile
+from rekindle.errors import InvalidData, InvalidFile, OutputExists
+from rekindle.io.safety.files import read_json, write_json
 from rekindle.io.safety.untrusted import check_unfolded, in_file
 from rekindle.io.tables.columns import name_column, names
 from rekindle.io.tables.counts import FORMS, Layout, clock, usual_step, wide_table
 from rekindle.io.tables.table import write_table
-from rekindle.model import Calendar, Locations, Release
+from rekindle.model import AppliedDefence, Calendar, Locations, Release
 from rekindle.model.calendar import parse_step
 
 __all__ = ["WITHHELD", "read_release", "write_release"]
@@ -41,7 +43,8 @@ def read_release(
 ) -> Release:
     """Read a published table from a csv or parquet file, long or wide.
 
-    Numbers may be decimal or negative, and rows need not add up.
+    Numbers may be decimal or negative, and rows need not add up. What was done to them is read from the file that
+    `write_release` puts beside the table, where it is there; without it nothing is known of them.
 
     Parameters
     ----------
@@ -87,7 +90,7 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
             values[rows, places] = found[:, 0]
         else:
             values[np.ix_(rows, columns)] = found
-        return Release(values, locations, calendar, (f"read from {path.name}",))
+        return Release(values, locations, calendar, _read_defences(path))
 
 
 def _calendar(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Calendar, NDArray[np.int64]]:
@@ -135,6 +138,8 @@ def write_release(
 ) -> None:
     """Write a release as csv or parquet; a withheld number is null, which in a csv file is an empty field.
 
+    What was done to the numbers is written to a file beside it, ``release.csv.defences.json``; it holds no seed.
+
     Parameters
     ----------
     path
@@ -163,4 +168,36 @@ def write_release(
                 "count": column(release.values.ravel()),
             }
         )
+    statement = _statement(Path(path))
+    if statement.exists() and not overwrite:
+        raise OutputExists(f"{statement} exists already; it was left as it is.")
     write_table(path, table, overwrite=overwrite)
+    write_json(statement, {"sha256": _digest(Path(path)), "defences": [one.to_json() for one in release.defences]})
+
+
+def _statement(path: Path) -> Path:
+    """Find the file beside a table that says what was done to its numbers."""
+    return path.with_name(f"{path.name}.defences.json")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _read_defences(path: Path) -> list[AppliedDefence]:
+    """Read what was done to the numbers of a table; a table of 0.1.0 or of someone else does not say."""
+    statement = _statement(path)
+    if not statement.exists():
+        return [AppliedDefence(name="Unknown", label=f"Read from {path.name}")]
+    stated = read_json(statement)
+    if stated.get("sha256") != _digest(path):
+        raise InvalidFile(
+            statement,
+            f"it does not belong to {path.name}, which was changed after it was written; remove one of them.",
+        )
+    if not isinstance(stated.get("defences"), list):
+        raise InvalidFile(statement, "it has no list of defences.")
+    try:
+        return [AppliedDefence.from_json(one) for one in stated["defences"]]
+    except InvalidData as error:
+        raise InvalidFile(statement, str(error)) from None
