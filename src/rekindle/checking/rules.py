@@ -1,0 +1,559 @@
+"""The rules: each a small function of the tables that yields what it found. Each has its page in docs/rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rekindle.checking.finding import Finding, Severity
+from rekindle.checking.sums import MOST_IN_A_GROUP, Entries, limits_of_withheld
+from rekindle.checking.table import Table
+from rekindle.checks import positive, share
+
+__all__ = ["RULES", "Settings", "Subject"]
+
+USUAL_BASES = (2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 50, 100, 200, 250, 500, 1000)
+"""What publishers round to. Multiples of anything else look like a weight."""
+_SHOWN = 5
+_PATHS_SHOWN = 3
+_HOUR = np.timedelta64(1, "h")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the rules may be told.
+
+    Parameters
+    ----------
+    withheld_below
+        What withheld numbers lie below, where the publisher says so. Marks such as `<10` say it themselves.
+    narrow
+        A withheld number is as good as published where its limits are at most so far apart.
+    mostly_empty
+        A location is isolated if its number is 0 in at least this share of the steps.
+    """
+
+    withheld_below: float | None = None
+    narrow: float = 2.0
+    mostly_empty: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.withheld_below is not None:
+            positive("withheld_below", self.withheld_below)
+        positive("narrow", self.narrow)
+        share("mostly_empty", self.mostly_empty)
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The tables that are checked together."""
+
+    tables: tuple[Table, ...]
+    settings: Settings
+
+    @cached_property
+    def rounded_to(self) -> list[float]:
+        """What each table was rounded to; 1 where it was not."""
+        return [unit if (unit := table.unit) in USUAL_BASES else 1.0 for table in self.tables]
+
+    @cached_property
+    def entries(self) -> Entries | None:
+        """The numbers of all tables, each entry once; None where they are too many."""
+        return Entries.of(self.tables, self.rounded_to)
+
+    @cached_property
+    def repeated(self) -> pl.DataFrame:
+        """Entries that are published more than once: `entry`, and lists of `table`, `row`, `value` and `half`."""
+        if self.entries is None:
+            return pl.DataFrame({"entry": [], "table": [], "row": [], "value": [], "half": []})
+        published = self.entries.frame.drop_nulls("value")
+        return (
+            published.group_by("entry", maintain_order=True)
+            .agg(pl.all().exclude("most"))
+            .filter(pl.col("row").list.len() > 1)
+        )
+
+
+Rule = Callable[[Subject], Iterator[Finding]]
+RULES: dict[str, Rule] = {}
+"""Every rule by its name."""
+
+
+def rule(function: Rule) -> Rule:
+    """Add a rule under the name of its function, with hyphens."""
+    RULES[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def _finding(
+    function: Rule,
+    severity: Severity,
+    table: str,
+    what: str,
+    why: str,
+    fix: str,
+    rows: Sequence[int] | pl.Series = (),
+) -> Finding:
+    listed = tuple(int(row) for row in rows[:_SHOWN])
+    return Finding(
+        rule=function.__name__.replace("_", "-"),
+        severity=severity,
+        what=what,
+        why=why,
+        fix=fix,
+        table=table,
+        rows=listed,
+        more=len(rows) - len(listed),
+    )
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+@rule
+def small_numbers(subject: Subject) -> Iterator[Finding]:
+    """Numbers that are one or two people."""
+    for table in subject.tables:
+        if table.is_noisy:
+            continue
+        unit = table.unit if table.unit not in USUAL_BASES else 1.0
+        frame = table.frame.with_columns(pl.col("value") / unit)
+        ones, twos = (frame.filter((pl.col("value") - size).abs() < 1e-6) for size in (1, 2))
+        if not (ones.height or twos.height):
+            continue
+        shown = ones if ones.height else twos
+        share_small = (ones.height + twos.height) / max(int((frame["value"] > 0).sum()), 1)
+        where = [_number(shown.select(table.keys).n_unique(), "location")] if table.keys else []
+        hours = shown["time"].drop_nulls().dt.truncate("1h").n_unique()
+        where += [_number(hours, "hour")] if hours else []
+        yield _finding(
+            small_numbers,
+            "error" if ones.height else "warning",
+            table.name,
+            f"{_number(ones.height, 'number')} of one person and {twos.height:,} of two, {share_small:.0%} of all numbers "
+            f"above 0{', in ' + ' and '.join(where) if where else ''}.",
+            "A number of one is a person: it says when somebody is where, and changes when that person moves.",
+            "Withhold or round small numbers (rekindle defend --suppress-below 10), or count in larger areas.",
+            shown["row"],
+        )
+
+
+@rule
+def withheld_numbers(subject: Subject) -> Iterator[Finding]:
+    """Withheld numbers that sums give back, exactly or nearly."""
+    names = ", ".join(table.name for table in subject.tables)
+    entries = subject.entries
+    if not any(table.frame["value"].null_count() for table in subject.tables):
+        return
+    if any(table.is_noisy for table in subject.tables):
+        return  # sums of noisy numbers bound nothing
+    if entries is None:
+        yield _finding(
+            withheld_numbers,
+            "note",
+            names,
+            "There are too many numbers to compare sums with their parts, so withheld ones were not computed.",
+            "What a reader could compute was not looked at.",
+            "Check fewer days or fewer locations at a time.",
+        )
+        return
+    found = limits_of_withheld(entries, subject.settings.withheld_below)
+    if not found.consistent:
+        yield _finding(
+            withheld_numbers,
+            "note",
+            names,
+            "The published numbers contradict each other: a sum does not equal its parts, so withheld ones were not computed.",
+            "Either the numbers were changed by more than rounding, or they are not sums of each other.",
+            "Check tables of the same people and times together, and others on their own.",
+        )
+        return
+    marked = (
+        entries.frame.filter(pl.col("value").is_null())
+        .group_by("entry")
+        .agg(pl.col("row").min(), pl.col("table").first())
+    )
+    marked = marked.join(
+        pl.DataFrame({"entry": found.entries, "low": found.low, "high": found.high}).with_columns(
+            pl.col("entry").cast(marked["entry"].dtype)
+        ),
+        on="entry",
+    ).filter(pl.col("row").is_not_null() | (pl.col("low") > 0))
+    exact = marked.filter(pl.col("low") == pl.col("high")).sort("row", nulls_last=True)
+    close = marked.filter(
+        (pl.col("low") < pl.col("high")) & (pl.col("high") - pl.col("low") <= subject.settings.narrow)
+    ).sort("row", nulls_last=True)
+    for severity, rows, how in (("error", exact, "computed exactly"), ("warning", close, "narrowed down")):
+        if not rows.height:
+            continue
+        first = rows.row(0, named=True)
+        value = f"{first['low']:g}" if severity == "error" else f"between {first['low']:g} and {first['high']:g}"
+        yield _finding(
+            withheld_numbers,
+            severity,  # type: ignore[arg-type]
+            subject.tables[first["table"]].name,
+            f"{_number(rows.height, 'withheld number')} can be {how} from published sums; the first is {value}.",
+            "Who withholds a number and publishes the total and the other parts has published the number.",
+            "Withhold a second number of every such sum, or round the totals too (rekindle defend --round-to 10).",
+            rows["row"].drop_nulls(),
+        )
+    if found.open:
+        yield _finding(
+            withheld_numbers,
+            "note",
+            names,
+            f"{_number(found.open, 'withheld number')} hang together with too many others (more than {MOST_IN_A_GROUP}, or "
+            "too many groups): only simple differences were looked at.",
+            "A reader with more patience could compute more.",
+            "Check fewer tables, days or categories at a time.",
+        )
+
+
+@rule
+def exact_total(subject: Subject) -> Iterator[Finding]:
+    """A total that is published exactly beside parts that are rounded."""
+    for table in subject.tables:
+        total = (
+            table.frame.filter(pl.any_horizontal(pl.col(key).is_null() for key in table.keys)) if table.keys else None
+        )
+        rest = Table(table.name, table.parts, table.keys)
+        base = rest.unit
+        if total is not None and total.height and base in USUAL_BASES:
+            yield from _exact_beside(table.name, total, base)
+    for coarse, fine in ((one, other) for one in subject.tables for other in subject.tables):
+        base = fine.unit
+        if set(coarse.keys) < set(fine.keys) and base in USUAL_BASES and not coarse.is_noisy:
+            yield from _exact_beside(coarse.name, coarse.frame, base)
+
+
+def _exact_beside(name: str, total: pl.DataFrame, base: float) -> Iterator[Finding]:
+    exact = total.filter((pl.col("value") % base) != 0)
+    if exact.height:
+        yield _finding(
+            exact_total,
+            "warning",
+            name,
+            f"{_number(exact.height, 'total')} are published exactly, while their parts are rounded to {base:g}.",
+            "The exact total says by how much the rounding of the parts went wrong, and so narrows them down.",
+            "Round the totals like their parts, each on its own.",
+            exact["row"],
+        )
+
+
+@rule
+def rounded_twice(subject: Subject) -> Iterator[Finding]:
+    """The same number, rounded in two ways."""
+    if any(table.is_noisy for table in subject.tables):
+        return
+    several = subject.repeated.filter((pl.col("half").list.max() > 0) & (pl.col("value").list.n_unique() > 1))
+    if not several.height:
+        return
+    limits = (
+        several.explode("table", "row", "value", "half")
+        .group_by("entry", maintain_order=True)
+        .agg(
+            pl.col("table").first(),
+            pl.col("row").first(),
+            (pl.col("value") + pl.col("half")).min().alias("high"),
+            (pl.col("value") - pl.col("half")).max().alias("low"),
+            (2 * pl.col("half")).filter(pl.col("half") > 0).min().alias("width"),
+        )
+    )
+    narrower = limits.filter(pl.col("high") - pl.col("low") < pl.col("width"))
+    if narrower.height:
+        yield _finding(
+            rounded_twice,
+            "warning",
+            subject.tables[int(narrower["table"][0])].name,
+            f"{_number(narrower.height, 'number')} are published more than once, rounded differently each time.",
+            "Both values hold at once: the true number lies where the two intervals overlap.",
+            "Round a number once, and publish the same value everywhere.",
+            narrower["row"],
+        )
+
+
+@rule
+def noise_averages_out(subject: Subject) -> Iterator[Finding]:
+    """The same quantity, published several times with noise of its own each time."""
+    noisy = [table.is_noisy for table in subject.tables]
+    if not any(noisy):
+        return
+    several = subject.repeated.filter(pl.col("value").list.n_unique() > 1)
+    if several.height:
+        spread = float(np.sqrt(several["value"].list.var().mean() or 0.0))  # type: ignore[arg-type]
+        times = float(several["value"].list.len().mean() or 1.0)  # type: ignore[arg-type]
+        yield _averaged(
+            subject.tables[int(several["table"][0][0])].name,
+            f"{_number(several.height, 'number')} are published {times:.3g} times on average with different noise (standard "
+            f"deviation about {spread:.2g}); their average is good to {spread / np.sqrt(times):.2g}.",
+            several["row"].list.first(),
+        )
+    for one, other in combinations(subject.tables, 2):
+        if set(one.keys) == set(other.keys) and (one.is_noisy or other.is_noisy):
+            yield from _same_over_time(one, other)
+
+
+def _averaged(table: str, what: str, rows: Sequence[int] | pl.Series = ()) -> Finding:
+    return _finding(
+        noise_averages_out,
+        "warning",
+        table,
+        what,
+        "Independent noise averages out: m copies are as good as one with noise smaller by the square root of m, and each "
+        "of them spends privacy budget.",
+        "Draw the noise once, and compute all other tables from that one; or count the budget of every copy.",
+        rows,
+    )
+
+
+def _same_over_time(one: Table, other: Table) -> Iterator[Finding]:
+    """Whether the numbers of one table are sums or means of the other's over longer intervals."""
+    steps = [table.step for table in (one, other)]
+    if None in steps or steps[0] == steps[1]:
+        return
+    fine, coarse = (one, other) if steps[0] < steps[1] else (other, one)  # type: ignore[operator]
+    long, short = max(steps), min(steps)  # type: ignore[type-var]
+    every = f"{int(long / np.timedelta64(1, 's'))}s"
+    names = ["time", *fine.keys]
+    means = fine.frame.drop_nulls("value").with_columns(pl.col("time").dt.truncate(every)).group_by(names)
+    both = (
+        coarse.frame.drop_nulls("value")
+        .join(
+            means.agg(
+                pl.col("value").sum().alias("sum"), pl.col("value").mean().alias("mean"), pl.len().alias("times")
+            ),
+            on=names,
+        )
+        .filter(pl.col("value").abs() > 10)
+    )
+    for how in ("sum", "mean"):
+        apart = (both[how] / both["value"] - 1).abs().median() if both.height >= 5 else None
+        if apart is not None and apart < 0.1:  # type: ignore[operator]
+            spread = float(np.sqrt(np.mean((both["value"] - both[how]).to_numpy() ** 2)))
+            yield _averaged(
+                coarse.name,
+                f"Its numbers are the {how}s of those in {fine.name} over {int(long / short)} steps each, with noise of their "
+                f"own (they differ by {spread:.2g}): the same quantity is published twice.",
+            )
+            return
+
+
+@rule
+def grossed_up(subject: Subject) -> Iterator[Finding]:
+    """Numbers that are multiples of one weight."""
+    for table in subject.tables:
+        unit = table.unit
+        if unit == 1.0 or unit in USUAL_BASES:
+            continue
+        single = table.frame.filter((pl.col("value") - unit).abs() < 1e-6 * unit)
+        yield _finding(
+            grossed_up,
+            "error" if single.height else "warning",
+            table.name,
+            f"All numbers are multiples of {unit:g}, and {_number(single.height, 'number')} of just that size.",
+            "A sample that is grossed up by one weight still shows single people: a number of one weight is one person.",
+            "Withhold by the number of people in the sample, not by the grossed-up number, or round to more than the weight.",
+            single["row"],
+        )
+
+
+@rule
+def isolated_locations(subject: Subject) -> Iterator[Finding]:
+    """Locations that are almost always empty."""
+    for table, _, names, values in _exact(subject):
+        filled = (values > 0).sum(axis=0)
+        empty = (values == 0).mean(axis=0)
+        alone = (values == 1).sum(axis=0)
+        found = np.flatnonzero((empty >= subject.settings.mostly_empty) & (filled > 0) & (alone > 0))
+        if len(found):
+            yield _finding(
+                isolated_locations,
+                "warning",
+                table.name,
+                f"{_number(len(found), 'location')} are empty at {subject.settings.mostly_empty:.0%} or more of the steps and "
+                f"hold a single person at some: {_listed(names, found)}.",
+                "Someone who is ever there stands out, and someone who knows that a person goes there finds that person.",
+                "Merge such locations with their neighbours, or leave them out.",
+                _rows_of(table, names, found),
+            )
+
+
+@rule
+def alone_at_night(subject: Subject) -> Iterator[Finding]:
+    """Locations with a single person all night."""
+    for table, when, names, values in _exact(subject):
+        hours = (when - when.astype("datetime64[D]")) // _HOUR
+        nights, night = np.unique(when[hours < 6].astype("datetime64[D]"), return_inverse=True)
+        if not len(nights):
+            continue
+        alone = np.zeros((len(nights), len(names)), np.int64)
+        np.add.at(alone, night, values[hours < 6] == 1)
+        whole = (alone == np.bincount(night)[:, None]) & (np.bincount(night)[:, None] > 1)
+        found = np.flatnonzero(whole.any(axis=0))
+        if len(found):
+            yield _finding(
+                alone_at_night,
+                "error",
+                table.name,
+                f"In {_number(len(found), 'location')} one person was alone for a whole night ({int(whole.sum())} nights in "
+                f"all): {_listed(names, found)}.",
+                "Who is alone somewhere all night lives there: an address book turns the location into a name.",
+                "Count in larger areas at night, or withhold small numbers.",
+                _rows_of(table, names, found),
+            )
+
+
+@rule
+def readable_path(subject: Subject) -> Iterator[Finding]:
+    """A person whose path can be read off the table, with no attack."""
+    for table, when, names, values in _exact(subject):
+        if len(table.keys) != 1:
+            continue
+        paths = sorted(_paths(values), key=lambda path: (-len({place for _, place in path}), path[0]))
+        paths = [path for path in paths if len({place for _, place in path}) >= 3]
+        if not paths:
+            continue
+        shown = "; ".join(
+            " → ".join(f"{names[place]} ({str(when[step]).replace('T', ' ')[:16]})" for step, place in path[:6])
+            for path in paths[:_PATHS_SHOWN]
+        )
+        yield _finding(
+            readable_path,
+            "error",
+            table.name,
+            f"{_number(len(paths), 'path')} can be read off the numbers. {shown}.",
+            "Between two steps one location lost one person and one location gained one: that is the same person, who was "
+            "alone in both.",
+            "Withhold small numbers, or publish longer steps and larger areas; then run rekindle audit.",
+        )
+
+
+def _paths(values: NDArray[np.float64]) -> list[list[tuple[int, int]]]:
+    """Follow everyone who is alone through moves that only one person made: lists of (step, location)."""
+    change = np.diff(values, axis=0)
+    step, place = np.nonzero(change)
+    starts = np.searchsorted(step, np.arange(len(change) + 1))
+    active: dict[int, list[tuple[int, int]]] = {}
+    done: list[list[tuple[int, int]]] = []
+    for at in range(len(change)):
+        changed = place[starts[at] : starts[at + 1]]
+        size = change[at, changed]
+        ended = [active.pop(int(one)) for one in changed if int(one) in active]
+        if len(changed) == 2 and set(size.tolist()) == {1.0, -1.0}:
+            left, reached = (int(changed[np.flatnonzero(size == sign)[0]]) for sign in (-1.0, 1.0))
+            if values[at, left] == 1 and values[at, reached] == 0:
+                path = next((one for one in ended if one[-1][1] == left), [(at, left)])
+                ended = [one for one in ended if one is not path]
+                active[reached] = [*path, (at + 1, reached)]
+        done += [path for path in ended if len(path) > 1]
+    return done + [path for path in active.values() if len(path) > 1]
+
+
+@rule
+def steps_missing(subject: Subject) -> Iterator[Finding]:
+    """Steps that are missing, or not evenly spaced."""
+    for table in subject.tables:
+        when = np.unique(table.frame["time"].drop_nulls().to_numpy()).astype("datetime64[s]")
+        if len(when) < 3:
+            continue
+        gaps = np.diff(when)
+        sizes, frequency = np.unique(gaps, return_counts=True)
+        usual = sizes[frequency.argmax()]
+        odd = np.flatnonzero(gaps != usual)
+        jumps = [at for at in odd if gaps[at] == usual + _HOUR and 0 <= _hour(when[at]) < 4]
+        others = [at for at in odd if at not in set(jumps)]
+        if others:
+            yield _finding(
+                steps_missing,
+                "note",
+                table.name,
+                f"After {_text(when[others[0]])} comes {_text(when[others[0] + 1])}, while steps are usually {_span(usual)} "
+                f"apart; there are {_number(len(others), 'such gap')}.",
+                "Attacks that follow people from step to step need every step; an audit says how such a table is read.",
+                "Publish every step, or say in the documentation which are left out and why.",
+            )
+        if jumps or len(table.offsets) > 1:
+            where = f"at {_text(when[jumps[0]])}" if jumps else f"from {table.offsets[0]} to {table.offsets[-1]}"
+            yield _finding(
+                steps_missing,
+                "note",
+                table.name,
+                f"The clock changes {where}: an hour is missing, or there twice.",
+                "A day with 23 or 25 hours shifts habits by an hour, and an hour that is there twice counts people twice.",
+                "Publish times in one offset from UTC, or name the time zone.",
+            )
+
+
+@rule
+def listed_twice(subject: Subject) -> Iterator[Finding]:
+    """The same time and location in two rows of one table."""
+    for table in subject.tables:
+        again = table.frame.filter(table.frame.select("time", *table.keys).is_duplicated())
+        if again.height:
+            yield _finding(
+                listed_twice,
+                "warning",
+                table.name,
+                f"{_number(again.height, 'row')} are there more than once, for the same time and location.",
+                "It is not clear which of them holds; where they differ, their differences say something of their own.",
+                "Publish each number once. After a clock change, name the offset from UTC.",
+                again["row"],
+            )
+
+
+@rule
+def changing_totals(subject: Subject) -> Iterator[Finding]:
+    """A total that changes from step to step."""
+    for table, when, _, values in _exact(subject):
+        if np.isnan(values).any():
+            continue
+        totals = values.sum(axis=1)
+        if totals.min() < totals.max():
+            yield _finding(
+                changing_totals,
+                "note",
+                table.name,
+                f"The numbers of a step add up to {totals.min():g} ({_text(when[totals.argmin()])}) to {totals.max():g} "
+                f"({_text(when[totals.argmax()])}).",
+                "People come and go, or not everyone is counted at every step: a small change of the total shows who came.",
+                "Nothing needs to change; the audit says how it treats people who are away.",
+            )
+
+
+def _exact(subject: Subject) -> Iterator[tuple[Table, NDArray[np.datetime64], list[str], NDArray[Any]]]:
+    """Tables of plain counts over time, with their times, names and numbers."""
+    for table in subject.tables:
+        if not table.is_noisy and table.unit == 1.0 and (dense := table.dense) is not None:
+            yield table, *dense
+
+
+def _rows_of(table: Table, names: list[str], found: NDArray[np.int64]) -> pl.Series:
+    wanted = [names[at] for at in found]
+    name = pl.concat_str(table.keys, separator=" → ")
+    return table.parts.filter(name.is_in(wanted) & (pl.col("value") == 1))["row"]
+
+
+def _listed(names: list[str], found: NDArray[np.int64]) -> str:
+    shown = ", ".join(names[at] for at in found[:_PATHS_SHOWN])
+    return shown if len(found) <= _PATHS_SHOWN else f"{shown} and {len(found) - _PATHS_SHOWN:,} more"
+
+
+def _hour(time: np.datetime64) -> int:
+    return int((time - time.astype("datetime64[D]")) // _HOUR)
+
+
+def _text(time: np.datetime64) -> str:
+    return str(time).replace("T", " ")[:16]
+
+
+def _span(gap: np.timedelta64) -> str:
+    minutes = int(gap / np.timedelta64(1, "m"))
+    return f"{minutes // 60} h" if minutes and minutes % 60 == 0 else f"{minutes} min"

@@ -1,0 +1,215 @@
+"""A published table as it stands in its file: numbers by time and any other columns, some of them withheld."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rekindle.errors import InvalidFile, InvalidSetting
+from rekindle.io.tables.counts import read_table, times
+from rekindle.io.tables.release import WITHHELD
+from rekindle.model import Counts, Release
+
+__all__ = ["Table", "read_published_table", "to_table"]
+
+TIME_COLUMNS = ("datetime", "timestamp", "time", "date", "day", "hour", "start")
+VALUE_COLUMNS = ("count", "value", "n", "number", "people", "visitors", "trips", "devices", "flow")
+NOT_KEYS = ("lat", "lng", "lon", "latitude", "longitude", "x_km", "y_km", "row", "most", "offset", "")
+"""Columns that describe a location, or that number the rows: they tell no two numbers apart."""
+TOTALS = ("total", "totals", "all", "sum", "overall", "any")
+"""Names in a column that stand for the sum over that column, in any case of letters."""
+_OFFSET = r"(Z|[+-]\d{2}:?\d{2})$"
+_BELOW = r"^<\s*(\d+(?:\.\d+)?)$"
+_MOST_DENSE = 100_000_000
+_NOT_BY_CHANCE = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Published numbers with what tells them apart.
+
+    Attributes
+    ----------
+    name
+        The file's name.
+    frame
+        One row a number. `row` Int64, from 1 as in the file; `time` Datetime, null where the table has no times; the
+        columns of `keys`, String, null where the number is the total over that column; `value` Float64, null where
+        withheld; `most` Float64, the largest value that the mark of a withheld number allows, null where it says nothing.
+    keys
+        The columns beside the time that tell the numbers apart: location, or origin and destination, categories.
+    offsets
+        The offsets from UTC that the times carry, as text; empty where they carry none.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    keys: tuple[str, ...]
+    offsets: tuple[str, ...] = ()
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """(numbers,) float64: what is published, withheld numbers left out."""
+        return self.frame["value"].drop_nulls().to_numpy()
+
+    @cached_property
+    def is_noisy(self) -> bool:
+        """Whether numbers are negative, or decimals that are no multiples of one weight: no plain counts."""
+        values = self.values
+        if (values < 0).any():
+            return True
+        return bool((values != np.floor(values)).any()) and self.unit == 1.0
+
+    @cached_property
+    def unit(self) -> float:
+        """The largest number of which every published number is a multiple; 1 where there is none."""
+        positive = np.unique(np.abs(self.values[self.values != 0]))
+        if len(positive) < 3:
+            return 1.0
+        if (positive == np.floor(positive)).all():
+            base = float(np.gcd.reduce(positive.astype(np.int64)))
+            # Few numbers are multiples of something by chance.
+            return base if base ** len(positive) > _NOT_BY_CHANCE else 1.0
+        smallest = float(positive[0])
+        times = positive / smallest
+        whole = bool((np.abs(times - np.round(times)) < 1e-6 * times).all())
+        return smallest if whole and times[-1] < 1e6 else 1.0
+
+    @cached_property
+    def step(self) -> np.timedelta64 | None:
+        """The usual time between two steps; None where there are not two."""
+        when = np.unique(self.frame["time"].drop_nulls().to_numpy())
+        return np.median(np.diff(when)) if len(when) > 1 else None  # type: ignore[return-value]
+
+    @cached_property
+    def parts(self) -> pl.DataFrame:
+        """The rows that are no totals."""
+        return self.frame.drop_nulls(list(self.keys)) if self.keys else self.frame
+
+    @cached_property
+    def dense(self) -> tuple[NDArray[np.datetime64], list[str], NDArray[np.float64]] | None:
+        """Times, names and numbers of the parts: (steps, names) float64, NaN where withheld, 0 where there is no row.
+
+        None for a table without times or keys, or one too large for it.
+        """
+        frame = self.parts.drop_nulls("time")
+        if not self.keys or not frame.height:
+            return None
+        name = pl.concat_str(self.keys, separator=" → ").alias("name")
+        frame = frame.select("time", name, pl.col("value").fill_null(float("nan")))
+        when, names = frame["time"].unique().sort(), frame["name"].unique(maintain_order=True)
+        if len(when) * len(names) > _MOST_DENSE:
+            return None
+        column = frame["name"].cast(pl.Enum(names)).to_physical().to_numpy()
+        row = np.searchsorted(when.to_numpy(), frame["time"].to_numpy())
+        values = np.zeros((len(when), len(names)))
+        values[row, column] = frame["value"].to_numpy()
+        return when.to_numpy().astype("datetime64[s]"), names.to_list(), values
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {self.frame.height} numbers by {', '.join(('time', *self.keys))})"
+
+
+def to_table(data: Release | Counts, name: str = "release") -> Table:
+    """A release or counts as a table; rows are numbered as `write_release` writes them."""
+    release = data if isinstance(data, Release) else Release.of(data)
+    locations = len(release.locations)
+    frame = pl.DataFrame(
+        {
+            "row": np.arange(1, release.values.size + 1),
+            "time": np.repeat(release.calendar.times().astype("datetime64[us]"), locations),
+            "location": pl.Series(release.locations.ids * release.steps),
+            "value": pl.Series(release.values.ravel(), nan_to_null=True),
+            "most": pl.Series([None], dtype=pl.Float64).new_from_index(0, release.values.size),
+        }
+    )
+    return Table(name, frame, ("location",))
+
+
+def read_published_table(
+    path: str | Path, *, value: str | None = None, time: str | None = None, withheld: Collection[str] = WITHHELD
+) -> Table:
+    """Read any published table from a csv or parquet file, long or wide.
+
+    Parameters
+    ----------
+    path
+        Long form: a column of numbers (`count` or the like), one of times, and any others that tell the numbers apart
+        (location, origin and destination, categories). Wide form: times, and one column of numbers for each location.
+    value
+        The column of numbers, where it has another name than `count`, `value`, `trips` and the like.
+    time
+        The column of times, where it has another name than `datetime`, `date`, `time` and the like.
+    withheld
+        Texts that stand for a withheld number. A text such as `<10` does so always, and says that it is below 10.
+    """
+    table = read_table(path)
+    for setting, column in (("value", value), ("time", time)):
+        if column is not None and column not in table.columns:
+            raise InvalidSetting(
+                f"{path}: `{setting}` is {column!r}, but its columns are {', '.join(table.columns[:8])}.", setting
+            )
+    lower = {name.strip().lower(): name for name in table.columns}
+    time = time or next((lower[name] for name in TIME_COLUMNS if name in lower), None)
+    value = value or next((lower[name] for name in VALUE_COLUMNS if name in lower and lower[name] != time), None)
+    table = table.with_row_index("\0row", offset=1)
+    rows = table["\0row"].cast(pl.Int64)
+    when, offsets = _times(table, time, path)
+    if value is not None:
+        keys = [name for name in table.columns[1:] if name not in (time, value) and name.lower() not in NOT_KEYS]
+        numbers = table[value]
+        frame = table.select(pl.col(name).cast(pl.String).str.strip_chars() for name in keys)
+    else:
+        places = [name for name in table.columns[1:] if name != time and name.lower() not in NOT_KEYS]
+        if not places:
+            raise InvalidFile(path, "it has no column of numbers.")
+        keys = ["location"]
+        long = table.select(pl.col(name).cast(pl.String) for name in places)
+        numbers = pl.concat([long.to_series(at).alias("value") for at in range(len(places))])
+        frame = pl.DataFrame({"location": pl.Series(places).gather(np.repeat(np.arange(len(places)), table.height))})
+        rows, when = (pl.concat([part] * len(places)) for part in (rows, when))
+    if not keys and when.null_count() == len(when):
+        raise InvalidFile(path, "nothing tells its numbers apart: it has neither a time nor a location.")
+    values, most = _numbers(numbers, withheld, path)
+    total = pl.col(keys).str.to_lowercase().is_in(TOTALS)
+    numbered = pl.DataFrame({"row": rows, "time": when, "value": values, "most": most})
+    frame = numbered.hstack(frame.get_columns()).with_columns(pl.when(~total).then(pl.col(keys)).name.keep())
+    return Table(Path(path).name, frame, tuple(keys), offsets)
+
+
+def _times(table: pl.DataFrame, name: str | None, path: str | Path) -> tuple[pl.Series, tuple[str, ...]]:
+    """The times as local clock times, and the offsets from UTC that they carry."""
+    if name is None:
+        return pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, table.height), ()
+    column, offsets = table[name], ()
+    if column.dtype == pl.String:
+        offset = column.str.strip_chars().str.extract(_OFFSET, 1)
+        offsets = tuple(sorted(offset.drop_nulls().unique()))
+        column = column.str.strip_chars().str.replace(_OFFSET, "")
+    elif isinstance(column.dtype, pl.Datetime):
+        column = column.dt.replace_time_zone(None) if column.dtype.time_zone else column
+    return pl.Series(times(column, path).astype("datetime64[us]")), offsets
+
+
+def _numbers(column: pl.Series, withheld: Collection[str], path: str | Path) -> tuple[pl.Series, pl.Series]:
+    """The numbers, null where they are withheld, and the largest that a mark such as `<10` allows."""
+    if column.dtype != pl.String:
+        if not column.dtype.is_numeric():
+            raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
+        values = column.cast(pl.Float64).fill_nan(None)
+        return values, pl.Series([None], dtype=pl.Float64).new_from_index(0, len(values))
+    text = column.str.strip_chars()
+    below = text.str.extract(_BELOW, 1).cast(pl.Float64)
+    values = text.cast(pl.Float64, strict=False).fill_nan(None)
+    bad = values.is_null() & below.is_null() & ~text.is_in(list(withheld)).fill_null(True)
+    if bad.any():
+        raise InvalidFile(
+            path, f"{column[int(bad.arg_max() or 0)]!r} is neither a number nor a mark of a withheld one."
+        )
+    return values, below.ceil() - 1

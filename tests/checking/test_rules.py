@@ -1,0 +1,300 @@
+"""Every rule on a small table that has its fault, and on one that has not."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rekindle as rk
+from rekindle.checking import RULES, Settings, check
+from rekindle.errors import InvalidFile, InvalidSetting
+
+HOURS = [f"2024-03-04 {hour:02d}:00" for hour in range(24)]
+
+
+def clean_values(seed=0, steps=24, places=4):
+    """Counts that no rule has anything against: large, and the same total at every step."""
+    random = np.random.default_rng(seed)
+    values = random.integers(40, 90, (steps, places))
+    values[:, -1] += 400 - values.sum(axis=1)
+    return values
+
+
+def long(values, times=HOURS, names="ABCDEFGH", **more):
+    values = np.asarray(values, dtype=object)
+    steps, places = values.shape
+    return pl.DataFrame(
+        {
+            "datetime": np.repeat(times[:steps], places).tolist(),
+            **more,
+            "location": list(names[:places]) * steps,
+            "count": ["" if value is None else str(value) for value in values.ravel()],
+        }
+    )
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(frame, name="table.csv"):
+        frame.write_csv(tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+def found(rule, *paths, **settings):
+    result = [one for one in check(*paths, settings=Settings(**settings)) if one.rule == rule]
+    for one in result:
+        assert one.what
+        assert one.why
+        assert one.fix
+    return result
+
+
+def test_a_clean_table_has_no_finding(write):
+    assert check(write(long(clean_values()))) == ()
+
+
+def test_small_numbers(write):
+    values = clean_values()
+    values[3, 0] += values[3, 1] - 1
+    values[3, 1] = 1
+    (one,) = found("small-numbers", write(long(values)))
+    assert one.severity == "error"
+    assert one.rows == (3 * 4 + 2,)
+    assert "1 number of one person and 0 of two" in one.what
+
+
+def test_small_numbers_behind_a_weight_are_seen(write):
+    values = clean_values() * 3.7
+    values[0, 0] = 3.7
+    assert found("small-numbers", write(long(values)))[0].rows == (1,)
+
+
+def test_withheld_number_from_the_total_of_its_row(write):
+    values = clean_values().astype(object)
+    total = values.sum(axis=1)
+    values[5, 2] = None
+    table = long(np.column_stack([values, total]), names=["A", "B", "C", "D", "Total"])
+    (one,) = found("withheld-numbers", write(table))
+    assert one.severity == "error"
+    assert one.rows == (5 * 5 + 3,)
+    assert f"the first is {clean_values()[5, 2]}" in one.what
+
+
+def test_two_withheld_numbers_of_a_sum_are_safe(write):
+    values = clean_values().astype(object)
+    total = values.sum(axis=1)
+    values[5, 2] = values[5, 3] = None
+    assert not found(
+        "withheld-numbers", write(long(np.column_stack([values, total]), names=["A", "B", "C", "D", "all"]))
+    )
+
+
+def test_two_withheld_numbers_below_a_small_limit_are_narrow(write):
+    values = clean_values().astype(object)
+    values[5, 2:] = [1, 2]
+    total = values.sum(axis=1)
+    values[5, 2:] = ["<3", "<3"]
+    table = write(long(np.column_stack([values, total]), names=["A", "B", "C", "D", "all"]))
+    assert [one.severity for one in found("withheld-numbers", table)] == ["warning"]
+    assert found("withheld-numbers", table)[0].rows == (5 * 5 + 3, 5 * 5 + 4)
+
+
+def test_withheld_number_across_files_with_a_category(write):
+    # Unique visitors: 50 in all, 45 of them residents; the rest are below the limit of 15 and withheld.
+    whole = pl.DataFrame({"datetime": HOURS[:2], "location": ["A", "A"], "visitors": ["50", "70"]})
+    parts = pl.DataFrame(
+        {
+            "datetime": [HOURS[0]] * 2 + [HOURS[1]] * 2,
+            "location": ["A"] * 4,
+            "origin": ["resident", "tourist"] * 2,
+            "visitors": ["45", "*", "40", "30"],
+        }
+    )
+    (one,) = found("withheld-numbers", write(whole, "all.csv"), write(parts, "parts.csv"))
+    assert (one.severity, one.table, one.rows) == ("error", "parts.csv", (2,))
+    assert "the first is 5" in one.what
+
+
+def test_withheld_numbers_by_both_margins_of_a_table(write):
+    # Four withheld numbers in two rows and two columns; sums alone leave them open, both margins together do not.
+    values = np.array([[20, 31, 47], [25, 0, 1], [33, 1, 0]], dtype=object)
+    rows, columns = values.sum(axis=1), values.sum(axis=0)
+    values[1:, 1:] = "<5"
+    frame = pl.DataFrame(
+        {
+            "datetime": [HOURS[0]] * 15,
+            "origin": ["A"] * 4 + ["B"] * 4 + ["C"] * 4 + ["Total"] * 3,
+            "destination": ["A", "B", "C", "Total"] * 3 + ["A", "B", "C"],
+            "trips": [str(x) for row, total in zip(values, rows, strict=True) for x in (*row, total)]
+            + [str(x) for x in columns],
+        }
+    )
+    (one,) = found("withheld-numbers", write(frame), narrow=1)
+    assert one.severity == "warning"
+    assert one.more + len(one.rows) == 4
+
+
+def test_withheld_number_of_a_district(write):
+    cells = pl.DataFrame(
+        {
+            "datetime": [HOURS[0]] * 4,
+            "location": list("ABCD"),
+            "district": list("xxyy"),
+            "count": ["20", "*", "30", "*"],
+        }
+    )
+    districts = pl.DataFrame({"datetime": [HOURS[0]] * 2, "district": ["x", "y"], "count": ["24", "39"]})
+    (one,) = found("withheld-numbers", write(cells, "cells.csv"), write(districts, "districts.csv"))
+    assert one.rows == (2, 4)
+    assert "the first is 4" in one.what
+
+
+def test_rows_that_are_absent_because_they_are_zero_are_no_finding(write):
+    values = clean_values().astype(object)
+    values[2, 1] = 0
+    table = long(np.column_stack([values, values.sum(axis=1)]), names=["A", "B", "C", "D", "total"])
+    assert not found("withheld-numbers", write(table.filter(pl.col("count") != "0")))
+
+
+def test_sums_that_contradict_each_other_are_said(write):
+    values = clean_values().astype(object)
+    total = values.sum(axis=1) + 7
+    values[5, 2] = None
+    (one,) = found(
+        "withheld-numbers", write(long(np.column_stack([values, total]), names=["A", "B", "C", "D", "Total"]))
+    )
+    assert one.severity == "note"
+    assert "contradict" in one.what
+
+
+def test_exact_total_beside_rounded_parts(write):
+    values = clean_values()
+    table = np.column_stack([values // 5 * 5, values.sum(axis=1) + np.arange(24)])
+    (one,) = found("exact-total", write(long(table, names=["A", "B", "C", "D", "Total"])))
+    assert one.more + len(one.rows) == sum((400 + np.arange(24)) % 5 != 0)
+    table[:, -1] = table[:, -1] // 5 * 5
+    assert not found("exact-total", write(long(table, names=["A", "B", "C", "D", "Total"])))
+
+
+def test_rounded_twice(write):
+    values = clean_values()
+    five, ten = (write(long(np.round(values / to).astype(int) * to), name=f"{to}.csv") for to in (5, 10))
+    assert found("rounded-twice", five, ten)[0].severity == "warning"
+    assert not found("rounded-twice", five, five)
+
+
+def test_noise_averages_out(write):
+    random = np.random.default_rng(0)
+    values = clean_values()
+    copies = [write(long(np.round(values + random.normal(0, 4, values.shape), 2)), f"{at}.csv") for at in range(3)]
+    (one,) = found("noise-averages-out", *copies)
+    assert "96 numbers are published 3 times" in one.what
+    assert not found("noise-averages-out", copies[0])
+
+
+def test_noise_at_two_resolutions(write):
+    random = np.random.default_rng(0)
+    days = [f"2024-03-{day:02d} {hour:02d}:00" for day in range(1, 9) for hour in range(24)]
+    values = random.integers(40, 90, (len(days), 3))
+    hourly = write(long(np.round(values + random.normal(0, 3, values.shape), 1), days), "hourly.csv")
+    sums = values.reshape(8, 24, 3).sum(axis=1) + random.normal(0, 3, (8, 3))
+    daily = write(long(np.round(sums, 1), [day[:10] for day in days[::24]]), "daily.csv")
+    (one,) = found("noise-averages-out", hourly, daily)
+    assert one.table == "daily.csv"
+    assert "sums of those in hourly.csv over 24 steps" in one.what
+
+
+def test_grossed_up(write):
+    values = clean_values() * 7
+    values[0, 0] = 7
+    (one,) = found("grossed-up", write(long(values)))
+    assert (one.severity, one.rows) == ("error", (1,))
+    assert not found("grossed-up", write(long(clean_values() // 5 * 5)))
+    assert not found("grossed-up", write(long(clean_values())))
+
+
+def test_isolated_locations(write):
+    values = np.column_stack([clean_values(), np.zeros(24, int)])
+    assert not found("isolated-locations", write(long(values)))
+    values[7, 4] = 1
+    (one,) = found("isolated-locations", write(long(values)))
+    assert one.rows == (7 * 5 + 5,)
+
+
+def test_alone_at_night(write):
+    values = np.column_stack([clean_values(), np.full(24, 9)])
+    values[:6, 4] = 1
+    (one,) = found("alone-at-night", write(long(values)))
+    assert "E" in one.what
+    values[3, 4] = 2
+    assert not found("alone-at-night", write(long(values)))
+
+
+def test_readable_path(write):
+    values = np.tile([50, 60, 70, 0, 0, 0], (24, 1))
+    values[:5, 3] = values[5:9, 4] = values[9:, 5] = 1
+    (one,) = found("readable-path", write(long(values)))
+    assert "D (2024-03-04 04:00) → E (2024-03-04 05:00) → F (2024-03-04 09:00)" in one.what
+    values[5, :2] += [-1, 1]  # somebody else moves at the same moment
+    assert not found("readable-path", write(long(values)))
+
+
+def test_steps_missing_and_the_clock(write):
+    values, times = clean_values(steps=48), [*HOURS, *(hour.replace("-04", "-05") for hour in HOURS)]
+    table = long(values, times)
+    assert not found("steps-missing", write(table))
+    gap = found("steps-missing", write(table.filter(~pl.col("datetime").str.contains("-04 1[0-2]"))))
+    assert "After 2024-03-04 09:00 comes 2024-03-04 13:00" in gap[0].what
+    jump = found("steps-missing", write(table.filter(pl.col("datetime") != "2024-03-05 02:00")))
+    assert "The clock changes at 2024-03-05 01:00" in jump[0].what
+
+
+def test_listed_twice(write):
+    table = long(clean_values())
+    (one,) = found("listed-twice", write(pl.concat([table, table[:1]])))
+    assert one.rows == (1, 97)
+
+
+def test_changing_totals(write):
+    values = clean_values()
+    values[3, 0] += 10
+    (one,) = found("changing-totals", write(long(values)))
+    assert "400 (2024-03-04 00:00) to 410 (2024-03-04 03:00)" in one.what
+
+
+def test_wide_tables_and_releases_are_the_same(write):
+    values = clean_values()
+    values[:, 0] += values[:, 1] - 2
+    values[:, 1] = 2
+    wide = pl.DataFrame({"datetime": HOURS} | {name: values[:, at] for at, name in enumerate("ABCD")})
+    (in_file,) = check(write(wide))
+    locations = rk.Locations(np.arange(8.0).reshape(4, 2), "ABCD")
+    counts = rk.Counts(values, locations, rk.Calendar("2024-03-04", "1h"))
+    (in_memory,) = rk.check(counts)
+    assert (in_file.rule, in_file.what) == (in_memory.rule, in_memory.what)
+    assert rk.check(counts.values is not None and rk.Suppress(below=10)(counts)) == ()
+
+
+def test_rules_can_be_ignored_and_unknown_ones_are_refused(write):
+    table = write(long(clean_values() + np.arange(24)[:, None]))
+    assert [one.rule for one in check(table)] == ["changing-totals"]
+    assert check(table, ignore=["changing-totals"]) == ()
+    with pytest.raises(InvalidSetting, match="choose one of"):
+        check(table, ignore=["no-such-rule"])
+
+
+def test_every_rule_has_its_page():
+    pages = {
+        path.stem for path in (pytest.importorskip("pathlib").Path(__file__).parents[2] / "docs/rules").glob("*.md")
+    }
+    assert pages - {"index"} == set(RULES)
+
+
+def test_a_value_that_is_no_number_is_named(write):
+    table = long(clean_values()).with_columns(pl.col("count").replace("60", "sixty"))
+    table = table.with_columns(
+        pl.when(pl.arange(pl.len()) == 2).then(pl.lit("sixty")).otherwise("count").alias("count")
+    )
+    with pytest.raises(InvalidFile, match="'sixty' is neither a number"):
+        check(write(table))
