@@ -29,6 +29,7 @@ from rekindle.attacks import (
     resume,
 )
 from rekindle.auditing import Audit, audit
+from rekindle.checking import check
 from rekindle.defences import (
     Cap,
     Chain,
@@ -118,6 +119,7 @@ __all__ = [
     "Velocity",
     "__version__",
     "audit",
+    "check",
     "confidence_from_agreement",
     "deal_at_random",
     "evaluate",

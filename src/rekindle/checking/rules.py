@@ -316,11 +316,10 @@ def _averaged(table: str, what: str, rows: Sequence[int] | pl.Series = ()) -> Fi
 
 def _same_over_time(one: Table, other: Table) -> Iterator[Finding]:
     """Whether the numbers of one table are sums or means of the other's over longer intervals."""
-    steps = [table.step for table in (one, other)]
-    if None in steps or steps[0] == steps[1]:
+    if one.step is None or other.step is None or one.step == other.step:
         return
-    fine, coarse = (one, other) if steps[0] < steps[1] else (other, one)  # type: ignore[operator]
-    long, short = max(steps), min(steps)  # type: ignore[type-var]
+    fine, coarse = (one, other) if one.step < other.step else (other, one)
+    long, short = max(one.step, other.step), min(one.step, other.step)
     every = f"{int(long / np.timedelta64(1, 's'))}s"
     names = ["time", *fine.keys]
     means = fine.frame.drop_nulls("value").with_columns(pl.col("time").dt.truncate(every)).group_by(names)

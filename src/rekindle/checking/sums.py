@@ -235,7 +235,7 @@ def _solve_groups(
         involved = np.flatnonzero(np.diff(inside.indptr))
         terms = inside[involved].toarray()
         bound = np.concatenate([width[involved] - fixed[involved], width[involved] + fixed[involved]]) + _SLACK
-        box = list(zip(low[entries], np.where(np.isinf(high[entries]), None, high[entries]), strict=True))
+        box = np.column_stack([low[entries], high[entries]])
         for at, entry in enumerate(entries):
             aim = np.eye(len(entries))[at]
             for sign in (1.0, -1.0):

@@ -12,8 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidFile, InvalidSetting
-from rekindle.io.tables.counts import read_table, times
+from rekindle.io.tables.columns import times
 from rekindle.io.tables.release import WITHHELD
+from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Release
 
 __all__ = ["Table", "read_published_table", "to_table"]
@@ -85,7 +86,7 @@ class Table:
     def step(self) -> np.timedelta64 | None:
         """The usual time between two steps; None where there are not two."""
         when = np.unique(self.frame["time"].drop_nulls().to_numpy())
-        return np.median(np.diff(when)) if len(when) > 1 else None  # type: ignore[return-value]
+        return np.median(np.diff(when)) if len(when) > 1 else None
 
     @cached_property
     def parts(self) -> pl.DataFrame:
