@@ -9,10 +9,10 @@ from hypothesis.extra.numpy import arrays
 from rekindle.auditing.risk import (
     DESIGN_EFFECT,
     Estimate,
+    clearly_above_chance,
     estimate,
     estimate_advantage,
     estimate_exposed,
-    exposed,
 )
 
 
@@ -96,6 +96,9 @@ def test_row_orders_widen_the_interval():
 def test_people_who_were_not_measured_are_left_out():
     table = np.array([[0.5, np.nan, 0.7]])
     assert estimate(table).value == pytest.approx(0.6)
+    sampled = np.array([[0.5, np.nan, 0.7], [0.3, np.nan, np.nan]])
+    assert estimate(sampled).value == pytest.approx((0.4 + 0.7) / 2)
+    assert estimate_advantage(sampled, np.zeros((1, 3))).value == pytest.approx((0.4 + 0.7) / 2)
     assert np.isnan(estimate(np.full((2, 2), np.nan)).value)
 
 
@@ -111,7 +114,7 @@ def test_many_people_as_few():
 def test_limits_of_the_advantage(attack, data):
     chance = data.draw(arrays(np.float64, attack.shape, elements=st.floats(0, 1)))
     found = estimate_advantage(attack, chance)
-    assert found.low <= found.value <= found.high <= 1
+    assert found.low <= found.value <= found.high <= 1 + 1e-12
     if chance.mean() < 0.999:
         assert found.value == pytest.approx((attack.mean() - chance.mean()) / (1 - chance.mean()), abs=1e-9)
 
@@ -123,13 +126,22 @@ def test_advantage_without_chance_is_the_share():
 
 
 def test_exposed_means_clearly_more_than_chance():
-    chance = np.array([[0.1, 0.1, 0.45, 0.95], [0.2, 0.1, 0.30, 0.95]])
-    attack = np.array([[0.6, 0.5, 0.52, 1.00], [0.4, 0.95, 0.60, 1.00]])
-    np.testing.assert_array_equal(exposed(attack, chance), [[True, False, False, False], [False, True, True, False]])
-    np.testing.assert_array_equal(exposed(attack, chance, 0.9).sum(axis=1), [0, 1])
-    found = estimate_exposed(attack, chance)
-    assert found.value == pytest.approx(3 / 8)
+    chance = np.array([[0.1, 0.1, 0.45, 0.95, 0.1], [0.2, 0.1, 0.35, 0.95, np.nan]])
+    attack = np.array([[0.6, 0.5, 0.48, 1.00, 0.9], [0.4, 0.96, 0.56, 1.00, np.nan]])
+    np.testing.assert_array_equal(clearly_above_chance(attack, chance, 1000), [True, True, True, False, True])
+    assert estimate_exposed(attack, chance, 1000).value == pytest.approx(3 / 5)
+    assert estimate_exposed(attack, chance, 1000, 0.7).value == pytest.approx(2 / 5)
+    few_steps = np.array([1000, 1000, 20, 1000, 1000])
+    assert estimate_exposed(attack, chance, few_steps).value == pytest.approx(2 / 5)
+    found = estimate_exposed(attack, chance, 1000)
     assert found.low < found.value < found.high
+
+
+def test_nobody_measured():
+    nobody = np.full((2, 3), np.nan)
+    for found in (estimate(nobody), estimate_advantage(nobody, nobody), estimate_exposed(nobody, nobody, 9)):
+        assert np.isnan([found.value, found.low, found.high]).all()
+    assert not clearly_above_chance(nobody, nobody, 9).any()
 
 
 def test_one_person_alone_in_a_crowd_is_seen():
@@ -137,10 +149,10 @@ def test_one_person_alone_in_a_crowd_is_seen():
     chance = np.full((3, 61), 0.1)
     attack = chance.copy()
     attack[:, -1] = 1
-    found = estimate_exposed(attack, chance, 0.9)
+    found = estimate_exposed(attack, chance, 144, 0.9)
     assert found.value == pytest.approx(1 / 61)
     assert 0.03 < found.high < 0.2
-    assert estimate_exposed(chance, chance).value == 0
+    assert estimate_exposed(chance, chance, 144).value == 0
 
 
 def test_advantage():
