@@ -1,11 +1,6 @@
 """A release back to counts: the attacker's first step, in several ways."""
 
-from collections.abc import Callable
+from rekindle.repairing.people import guess_people
+from rekindle.repairing.repairs import REPAIRS, repair
 
-from rekindle.model import Counts, Release
-from rekindle.repairing.smoothing import repair
-
-__all__ = ["REPAIRS", "repair"]
-
-REPAIRS: dict[str, Callable[[Release, int], Counts]] = {"smoothed": repair}
-"""The attacker's ways to repair a release, by name: (release, people) to counts."""
+__all__ = ["REPAIRS", "guess_people", "repair"]

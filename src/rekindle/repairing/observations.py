@@ -1,0 +1,152 @@
+"""What published numbers say of the counts behind them: a value, a variance and limits for each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from rekindle.model import Release
+
+__all__ = ["NOTHING", "Floats", "Observations", "observe"]
+
+Floats = NDArray[np.float64]
+
+NOTHING = 1e9
+"""Variance of an observation that says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """What the published numbers say of the counts behind them.
+
+    A plain number is exact. A rounded one, whose base is stated or else the common divisor, lies within half the base. A
+    withheld one lies below the threshold, or below the smallest number that is published. A number at the largest value
+    may hide more where steps miss people (a cap). With noise, which publishers state, or which shows in negative or
+    broken numbers or in steps that do not add up, the variance is that of the noise: it alone moves the sums of the steps.
+
+    Attributes
+    ----------
+    value, variance
+        (steps, locations) float64: each count as it was seen, and how far off that may be, in people and squared.
+        Where a count is hidden its value is NaN and its variance `NOTHING`.
+    low, high
+        (steps, locations) float64: whole numbers that each count lies between; `high` may be infinite.
+    open_above
+        (steps, locations) bool: numbers that a cap may have cut.
+    noisy
+        Whether the numbers are noisy.
+    """
+
+    value: Floats
+    variance: Floats
+    low: Floats
+    high: Floats
+    open_above: NDArray[np.bool_]
+    noisy: bool = False
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """(steps, locations) bool: where nothing but the limits is known of a count."""
+        return np.isnan(self.value)
+
+    def filled(self, people: int) -> Floats:
+        """Share the people who are in no published number evenly among the numbers that may hide them."""
+        hidden = self.hidden
+        missing = max(people - float(np.nansum(self.value, axis=1).mean()), 0.0)
+        part = missing / max(float(hidden.sum(axis=1).mean()), 1.0)
+        return np.where(hidden, np.clip(part, self.low, self.high), self.value)
+
+
+def observe(release: Release) -> Observations:
+    """Read the numbers of a release, with what it states of its defences."""
+    values = release.values
+    known = ~np.isnan(values)
+    published = values[known]
+    bases = [one.rounds_to for one in release.defences if one.rounds_to is not None]
+    whole = bool(bases) or bool((published == np.floor(published)).all())
+    if release.adds_noise or (published < 0).any() or not whole:
+        return _observe_noise(values)
+    base = max(bases) if bases else _common_divisor(release)
+    low, high = np.zeros(values.shape), np.zeros(values.shape)
+    low[known] = np.maximum(np.ceil(published - base / 2), 0) if base > 1 else published
+    high[known] = np.ceil(published + base / 2) - 1 if base > 1 else published
+    smallest = low[known & (values > 0)].min(initial=np.inf)
+    stated = [math.ceil(one.withholds_below) for one in release.defences if one.withholds_below is not None]
+    high[~known] = min([smallest, *stated]) - 1
+    low[~known] = float((published == 0).any() and base <= 1)
+    high = np.maximum(low, high)
+    capped = _may_be_capped(values)
+    if known.all() and low.sum(axis=1).max() > high.sum(axis=1).min() and not capped:
+        return _observe_noise(values)  # no number of people fits all steps: whole numbers, but noisy
+    value = _expected(values, low, high) if base > 1 else values
+    hidden = ~known | ((values == 0) & (base > 1))
+    variance = np.where(low < high, (np.minimum(high, 1e3) - low + 1.0) ** 2 / 12.0, 0.0)
+    # That a number is withheld says little of its value, however often it is said: the neighbours in time say more.
+    variance[~known] = NOTHING
+    return Observations(np.where(hidden, np.nan, value), variance, low, high, values == np.nanmax(values))
+
+
+def _common_divisor(release: Release) -> float:
+    """Guess the base of rounding, unless the numbers are known not to be rounded: they may share a divisor by chance."""
+    if release.defences and all(one.exact or one.caps_at is not None for one in release.defences):
+        return 1.0
+    return float(max(np.gcd.reduce(release.values[~release.withheld].astype(np.int64)), 1))
+
+
+def _may_be_capped(values: Floats) -> bool:
+    """Whether a cap may explain why steps do not add up: those that miss people hold a number at the largest value."""
+    at_cap = values == np.nanmax(values)
+    sums = np.nansum(values, axis=1)
+    return bool((at_cap.any(axis=1) | (sums == sums.max())).all() and at_cap.sum() > 1 and not np.isnan(values).any())
+
+
+def _expected(values: Floats, low: Floats, high: Floats) -> Floats:
+    """Mean of the counts that round to each published number, if a count is the rarer the larger it is."""
+    result = values.copy()
+    for value in np.unique(values[values > 0]):
+        there = values == value
+        between = np.arange(low[there][0], high[there][0] + 1.0)
+        between = between[between > 0]
+        result[there] = len(between) / (1.0 / between).sum() if len(between) else value
+    return result
+
+
+def _observe_noise(values: Floats) -> Observations:
+    """Read noisy numbers; withheld ones are noisy numbers that fell below the smallest published."""
+    shape = values.shape
+    if not np.isnan(values).any():
+        # The people stay the same, so that only the noise moves the sums.
+        value = values
+        noise = float(values.sum(axis=1).std(ddof=1)) / math.sqrt(shape[1]) if len(values) > 2 else 1.0
+    else:
+        value, noise = _censored(values)
+    variance = np.full(shape, max(noise, 1e-3) ** 2)
+    none = np.zeros(shape, dtype=bool)
+    return Observations(value, variance, np.zeros(shape), np.full(shape, np.inf), none, noisy=True)
+
+
+def _censored(values: Floats) -> tuple[Floats, float]:
+    """Fill in withheld noisy numbers by their expectation, for each location normal around its mean (Tobit's model).
+
+    Returns
+    -------
+    The filled table, and the standard deviation.
+    """
+    known = ~np.isnan(values)
+    limit = float(np.nanmin(values))
+    mean = np.zeros(values.shape[1])
+    noise = max(float(np.nanstd(values)), 1e-3)
+    value = values
+    for _ in range(100):
+        z = (limit - mean) / noise
+        hazard = np.exp(-0.5 * z**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(z))
+        below = mean - noise * hazard
+        left_over = noise**2 * np.maximum(1.0 - z * hazard - hazard**2, 0.0)
+        value = np.where(known, values, below)
+        mean = value.mean(axis=0)
+        noise = max(math.sqrt(float(((value - mean) ** 2 + np.where(known, 0.0, left_over)).mean())), 1e-3)
+    return value, noise
