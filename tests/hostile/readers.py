@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import typer
 from tests.small import random_truth
 
 import rekindle as rk
@@ -576,8 +577,8 @@ def _both(text: str) -> object:
     from rekindle.cli.shared import parse_time
 
     try:
-        return parse_time(text, "--from")
-    except rk.InvalidSetting:
+        return parse_time(text)
+    except typer.BadParameter:
         return parse_step(text)
 
 

@@ -2,51 +2,42 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.markup import escape
-from typer.core import TyperGroup
 
 from rekindle import __version__
-from rekindle.cli import prepare
-from rekindle.cli.attack import attack
-from rekindle.cli.audit import audit
-from rekindle.cli.clean import clean
-from rekindle.cli.defend import defend
-from rekindle.cli.demo import demo
-from rekindle.cli.evaluate import evaluate_command
-from rekindle.cli.reproduce import reproduce
-from rekindle.cli.shared import STOPPED, errors, stopped_by_signals
-from rekindle.errors import RekindleError
+from rekindle.cli.running import Commands, stopped_by_signals, unwrap
 
 __all__ = ["app", "main"]
 
 
-class Commands(TyperGroup):
-    """All commands: each may be stopped."""
+class Overview(Commands):
+    """All commands, in the order in which one needs them."""
 
-    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Run a command; where it was stopped, say so and leave with 130."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            errors.print("Stopped. What was whole before is still there; start the same command again.")
-            raise typer.Exit(STOPPED) from None
+    overview = {  # noqa: RUF012
+        "demo": "Audit a synthetic city and explain what its counts give away.",
+        "prepare": "Turn raw points into a dataset.",
+        "attack": "Recover everyone's trajectory from counts, as an attacker would.",
+        "evaluate": "Compare a recovery with the ground truth.",
+        "defend": "Protect counts and write a release for publication.",
+        "audit": "Find out how exposed people are by a release, and what would protect them.",
+        "clean": "Remove what was derived from the ground truth.",
+        "reproduce": "Compute the paper's tables and figures.",
+    }
 
 
 app = typer.Typer(
     name="rekindle",
-    cls=Commands,
+    cls=Overview,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="""Audit a release of people counts before it goes out.
+    help=unwrap("""Audit a release of people counts before it goes out.
 
-    Counts of people per place and time look harmless. Rekindle tries to rebuild every person's path from them, and, where
-    you have the truth, says how much was recovered and who is exposed. Begin with: rekindle demo""",
+    Counts of people per location and time look harmless. Rekindle tries to recover every person's trajectory from them, and,
+    where you have the ground truth, says how much was recovered and who is exposed. Start with: rekindle demo"""),
 )
 
 
@@ -59,34 +50,13 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and leave.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
 
 
-app.command()(demo)
-app.add_typer(prepare.app, name="prepare")
-app.command()(attack)
-app.command("evaluate")(evaluate_command)
-app.command()(defend)
-app.command()(audit)
-app.command()(clean)
-app.command()(reproduce)
-
-
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; an error that is the input's fault becomes one message and exit code 2."""
-    try:
-        with stopped_by_signals():
-            app(args=arguments)
-    except RekindleError as error:
-        message = str(error)
-    except MemoryError:
-        message = "There is not enough memory. Try a part of the data, coarser data, or another machine."
-    except OSError as error:
-        message = f"{error.filename}: {error.strerror}." if error.filename else str(error)
-    else:
-        return
-    errors.print(f"[bold red]Error:[/bold red] {escape(message)}", highlight=False, soft_wrap=True)
-    sys.exit(2)
+    """Run the command line."""
+    with stopped_by_signals():
+        app(args=arguments)

@@ -7,38 +7,41 @@ from typing import Annotated
 
 import typer
 
-from rekindle.cli.shared import console
+from rekindle.cli.console import console, say
+from rekindle.cli.options import Quiet
 from rekindle.io.safety.clean import find_traces, remove_trace
 
 
 def clean(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="Where to look; the folders below are looked at, too.")
+        list[Path], typer.Argument(metavar="FOLDER...", help="Where to look, with all folders below.")
     ],
     truth: Annotated[
-        bool, typer.Option("--truth", help="Remove the truth of datasets, too. Counts and places stay.")
+        bool, typer.Option("--truth", help="Also remove the ground truth of datasets. Counts and locations stay.")
     ] = False,
     recoveries: Annotated[
-        bool, typer.Option("--recoveries", help="Remove the paths that attacks rebuilt, too.")
+        bool, typer.Option("--recoveries", help="Also remove the trajectories that attacks recovered.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be removed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Remove what was derived from the truth: evaluations, finished cells of audits, reports, checkpoints, leftovers.
+    """Remove what was derived from the ground truth.
 
-    Only what Rekindle wrote is touched; it is known by Rekindle's own descriptions beside it. Links are not followed. What
-    is removed is unlinked as usual, so backups and snapshots of the disk may still hold it.
+    That is: evaluations, finished tasks of audits, reports, checkpoints, and what interrupted runs left behind. Only what
+    Rekindle wrote is touched; it is recognised by Rekindle's own descriptions beside it. Links are not followed. Files are
+    unlinked as usual, so backups and snapshots of the disk may still hold them.
     """
     found = [trace for folder in folders for trace in find_traces(folder, truth=truth, recoveries=recoveries)]
     if not found:
         console.print("There is nothing to remove.")
         return
     for trace in found:
-        console.print(f"{trace.path} ({trace.what})", highlight=False, markup=False, soft_wrap=True)
+        say(f"{trace.path} ({trace.what})")
     if dry_run:
         return
     if not yes:
-        typer.confirm(f"Remove these {len(found)}?", abort=True)
+        typer.confirm(f"Remove {len(found)} items?", abort=True)
     for trace in found:
         remove_trace(trace)
-    console.print(f"Removed {len(found)}.")
+    console.print(f"Removed {len(found)} items.")

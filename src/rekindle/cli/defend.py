@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal
 
 import typer
 
-from rekindle.cli.shared import console, read_input, table
+from rekindle.cli.console import console, say, table
+from rekindle.cli.options import CellSide, LocationsFile, Overwrite, Quiet, TableStep
+from rekindle.cli.shared import read_input
 from rekindle.defences import (
     PRESETS,
     Cap,
@@ -46,43 +48,38 @@ def defend(
         ),
     ] = None,
     sample: Annotated[
-        float | None, typer.Option(help="Count only this share of the people; needs the truth.")
+        float | None, typer.Option(help="Count only this share of the people; needs the ground truth.")
     ] = None,
-    merge_km: Annotated[float | None, typer.Option(help="Merge places into squares of this side, in km.")] = None,
+    merge_km: Annotated[
+        float | None, typer.Option(help="Merge locations into grid cells of this side, in km.")
+    ] = None,
     every: Annotated[
         str | None, typer.Option(help="Publish only the first record of each such interval, e.g. 1h.")
     ] = None,
     cap_at: Annotated[float | None, typer.Option(help="Publish no number above this.")] = None,
-    noise: Annotated[str | None, typer.Option(help=f"Add noise: {' or '.join(NOISES)}; with --epsilon.")] = None,
+    noise: Annotated[Literal["laplace", "geometric"] | None, typer.Option(help="Add noise; with --epsilon.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The privacy budget of the noise.")] = None,
-    per: Annotated[str, typer.Option(help=f"What the budget is for: {', '.join(get_args(Unit))}.")] = "person-day",
+    per: Annotated[Unit, typer.Option(help="What the budget is for.")] = "person-day",
     neighbours: Annotated[
-        str, typer.Option(help=f"What the budget hides about it: {' or '.join(get_args(Neighbours))}.")
+        Neighbours, typer.Option(help="What the budget hides: whether it is in the data, or where it was.")
     ] = "add-remove",
     suppress_below: Annotated[float | None, typer.Option(help="Withhold numbers below this.")] = None,
     keep_zeros: Annotated[bool, typer.Option("--keep-zeros", help="Do not withhold zeros.")] = False,
     round_to: Annotated[float | None, typer.Option(help="Round to multiples of this.")] = None,
-    locations: Annotated[
-        Path | None, typer.Option(help="File of locations, where DATASET is a table and not a folder.")
-    ] = None,
-    step: Annotated[
-        str | None, typer.Option(help="Interval of such a table, e.g. 10min, where it has a single time.")
-    ] = None,
-    cell_km: Annotated[
-        float, typer.Option(min=0.001, help="Side of a cell, where a table names its places '(row, column)'.")
-    ] = 1.0,
+    locations: LocationsFile = None,
+    step: TableStep = None,
+    cell_km: CellSide = 1.0,
     form: Annotated[
-        str, typer.Option(help="long (a row for each number) or wide (a column for each place).")
+        Literal["long", "wide"], typer.Option(help="A row for each number, or a column for each location.")
     ] = "long",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
 ) -> None:
     """Protect counts and write a release for publication.
 
     The options apply in the order in which they are listed here. Noise is drawn with OpenDP from the system's randomness,
     without a seed: every run gives other numbers, and publishing two of them spends the budget twice.
     """
-    if form not in ("long", "wide"):
-        raise InvalidSetting(f"--form is {form!r}; choose long or wide.")
     chosen: list[Defence] = []
     if sample is not None:
         chosen.append(Sample(share=sample))
@@ -93,13 +90,9 @@ def defend(
     if cap_at is not None:
         chosen.append(Cap(at=cap_at))
     if (noise is None) != (epsilon is None):
-        raise InvalidSetting("--noise and --epsilon belong together; give both or none.")
+        raise InvalidSetting("`noise` and `epsilon` belong together; give both or neither.", "noise", "epsilon")
     if noise is not None and epsilon is not None:
-        if noise not in NOISES:
-            raise InvalidSetting(f"--noise is {noise!r}; choose {' or '.join(NOISES)}.")
-        chosen.append(
-            NOISES[noise](epsilon=epsilon, per=cast("Unit", per), neighbours=cast("Neighbours", neighbours))
-        )
+        chosen.append(NOISES[noise](epsilon=epsilon, per=per, neighbours=neighbours))
     if suppress_below is not None:
         chosen.append(Suppress(below=suppress_below, zeros=not keep_zeros))
     if round_to is not None:
@@ -110,7 +103,7 @@ def defend(
         if preset not in PRESETS:
             raise InvalidSetting(f"There is no preset {preset!r}; choose {', '.join(PRESETS)}.")
         chosen = [PRESETS[preset]]
-        console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}", highlight=False, markup=False)
+        console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}")
     if defence is not None:
         chosen = [parse_defence(defence)]
     places = out.with_name(f"{out.stem}.locations.csv")
@@ -123,14 +116,14 @@ def defend(
         raise InvalidData(f"{dataset} has no truth, and a sample of the people needs the people themselves.")
     with output(out):
         release = chain(data.truth if chain.needs_people and data.truth is not None else data.counts)
-        write_release(out, release, form=cast('Literal["long", "wide"]', form), overwrite=overwrite)
+        write_release(out, release, form=form, overwrite=overwrite)
         write_locations(places, release.locations, overwrite=overwrite)
-    console.print(f"Done to the counts: {release.describe()}", highlight=False, markup=False)
+    console.print(f"Done to the counts: {release.describe()}")
     show_budgets(chain, data.calendar)
     left = utility(data.counts, release, scale=chain.scale)
     rows = [[f"{m.meaning} ({m.unit}, {m.useful_when} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
     console.print(table("What a reader loses", ["", "release"], rows))
-    console.print(f"The release: {out}, its places: {places}", highlight=False, markup=False)
+    say(f"The release: {out}, its locations: {places}")
 
 
 def show_budgets(chain: Chain, calendar: Calendar) -> None:
@@ -139,7 +132,7 @@ def show_budgets(chain: Chain, calendar: Calendar) -> None:
     for one in chain.defences:
         if isinstance(one, Noise):
             noisy = True
-            console.print(one.budget(calendar).describe(), highlight=False)
+            console.print(one.budget(calendar).describe())
         calendar = one.calendar(calendar)
     if noisy:
         console.print(

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.markup import escape
+from rich.text import Text
 
 from rekindle.attacks import Baseline, Enhanced, Habits
 from rekindle.auditing import Audit
 from rekindle.auditing import audit as run_audit
 from rekindle.cli.audit import show
-from rekindle.cli.shared import console, showing_progress, table
+from rekindle.cli.console import console, say, showing_progress, table
+from rekindle.cli.options import Overwrite, Quiet
 from rekindle.defences import CoarserSpace, GeometricNoise, Suppress
 from rekindle.io import write_dataset, write_trajectories
 from rekindle.io.safety.files import check_new_folder, output
@@ -33,20 +34,31 @@ def demo(
     seeds: Annotated[
         int, typer.Option(min=1, help="Row orders to average over: ties move accuracy by several points.")
     ] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed is another city.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier demo wrote.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed makes another city.")] = 0,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Make a synthetic city, audit its counts, and say what they give away and what would help."""
+    """Audit a synthetic city and explain what its counts give away."""
     check_new_folder(out, overwrite=overwrite)
     truth = SyntheticCity(people=people, days=days, step="10min", seed=seed).trajectories()
     counts = truth.counts()
-    console.print(
-        f"\n[bold]1. The city.[/bold] {people} people live in {len(counts.locations)} cells of 1 km for {days} days."
-        "\n[bold]2. The release.[/bold] Nobody's path is published, only how many people were in each cell every 10 minutes:"
-        f"\n   {counts.steps} x {len(counts.locations)} numbers, "
-        f"{(counts.values == 0).mean():.0%} of them 0 and {(counts.values == 1).mean():.0%} of them 1."
-        "\n[bold]3. The attacks.[/bold] Every path is rebuilt from these numbers alone, as they are and behind some defences."
+    values = counts.values
+    parts = (
+        ("1. The city.", f"{people} people live in {len(counts.locations)} grid cells of 1 km for {days} days."),
+        (
+            "2. The release.",
+            "Nobody's trajectory is published, only how many people were in each cell every 10 minutes:\n"
+            f"   {counts.steps} x {len(counts.locations)} numbers, "
+            f"{(values == 0).mean():.0%} of them 0 and {(values == 1).mean():.0%} of them 1.",
+        ),
+        (
+            "3. The attacks.",
+            "Every trajectory is recovered from these numbers alone, as they are and behind some defences.",
+        ),
     )
+    console.print()
+    for title, text in parts:
+        console.print(Text.assemble((title, "bold"), " ", text))
     with output(out, parents=True):
         dataset = Dataset(
             counts, truth, {"source": "rekindle synthetic city", "seed": seed, "licence": "none needed"}
@@ -55,19 +67,17 @@ def demo(
         with showing_progress("Attacks") as progress:
             found = run_audit(dataset, attacks=ATTACKS, defences=DEFENCES, seeds=seeds, progress=progress)
         show_attacks(found, seeds)
-        console.print("\n[bold]4. What it means.[/bold]")
+        say(("\n4. What it means.", "bold"))
         show(found)
         draw_most_exposed(found, out / "recovered.png")
         write_trajectories(out / "recovered.csv", found.recovered, overwrite=True)
         found.write_json(out / "audit.json")
         found.to_html(out / "report.html", include_truth=True)  # nobody's truth: the city is made up
-    folder = escape(str(out))
-    console.print(
-        f"\n   numbers:                {folder}/audit.json\n   all rebuilt paths:      {folder}/recovered.csv"
-        f"\n   one of them:            {folder}/recovered.png"
-        f"\n   dataset, to play with:  {folder}/dataset, e.g. rekindle attack {folder}/dataset --out {folder}/recovery"
-        f"\n\n   [bold]The report, to open in a browser: {folder}/report.html[/bold]",
-        soft_wrap=True,
+    say(
+        f"\n   numbers:                {out}/audit.json\n   all recovered paths:    {out}/recovered.csv"
+        f"\n   one of them:            {out}/recovered.png"
+        f"\n   dataset, to try:        {out}/dataset, e.g. rekindle attack {out}/dataset --out {out}/recovery\n\n   ",
+        (f"The report, to open in a browser: {out}/report.html", "bold"),
     )
 
 
@@ -79,11 +89,11 @@ def show_attacks(found: Audit, seeds: int) -> None:
             limits = f"{risk.accuracy.value:.3f} ({risk.accuracy.low:.3f}–{risk.accuracy.high:.3f})"
             rows.append([name, limits, f"{risk.error_km:.2f}"])
     title = f"Mean over {seeds} row orders, with 95% limits"
-    console.print(table(title, ["", "points in the right cell", "km off"], rows))
+    console.print(table(title, ["", "accuracy", "mean error (km)"], rows))
 
 
 def draw_most_exposed(found: Audit, path: Path) -> None:
-    """Draw a person of whom the time at home and the time away were found alike."""
+    """Draw a person whose time at home and time elsewhere were both recovered well."""
     from rekindle.report.figures import draw_person, save_figure  # matplotlib takes a second to load
 
     if found.truth is None or found.matched is None:

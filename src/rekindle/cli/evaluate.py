@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.markup import escape
 
-from rekindle.cli.memory import MemoryLimit, check_memory, described_size, evaluation_bytes
-from rekindle.cli.shared import check_output, console, label, short, showing_progress, table
-from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.evaluation import METRICS, Evaluation, ReferenceScores, evaluate, reference_scores
+from rekindle.cli.console import console, print_json, say, showing_progress, table
+from rekindle.cli.options import Format, Mapping, MemoryLimit, Overwrite, Quiet
+from rekindle.cli.shared import check_output, label, read_truth, short
+from rekindle.errors import InvalidFile
+from rekindle.evaluation import METRICS, Evaluation, ReferenceScores, reference_scores
+from rekindle.evaluation import evaluate as compare
 from rekindle.evaluation.confidence import Confidence, assess_confidence
-from rekindle.io import read_dataset, read_recovery
+from rekindle.io import read_recovery
 from rekindle.io.safety.files import output, write_json
-from rekindle.model import Trajectories
+from rekindle.memory import check_memory, described_size, evaluation_bytes
 
 
-def evaluate_command(
-    recovery: Annotated[Path, typer.Argument(help="What `rekindle attack` wrote.")],
-    dataset: Annotated[Path, typer.Argument(help="The dataset folder, with its truth.")],
+def evaluate(
+    recovery: Annotated[Path, typer.Argument(help="The folder that `rekindle attack` wrote.")],
+    dataset: Annotated[Path, typer.Argument(help="The dataset folder, with its ground truth.")],
     json: Annotated[
         Path | None, typer.Option(help="Where to write the numbers. Default: evaluation.json in RECOVERY.")
     ] = None,
-    mapping: Annotated[
-        str,
-        typer.Option(
-            help="How recovered people are matched with true ones: optimal (least total error) or greedy (Xu et al.)."
-        ),
-    ] = "optimal",
+    mapping: Mapping = "optimal",
     seeds: Annotated[
         int,
-        typer.Option(min=0, help="Over how many seeds chance and the naive attack are measured; 0 leaves them out."),
+        typer.Option(
+            min=0, help="Number of seeds over which chance and the naive attack are measured; 0 omits them."
+        ),
     ] = 5,
     memory_limit: MemoryLimit = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the JSON file if it is there.")] = False,
+    overwrite: Overwrite = False,
+    output_format: Format = "text",
+    quiet: Quiet = False,
 ) -> None:
-    """Say how much of the truth a recovery found, beside chance and a naive attack.
+    """Compare a recovery with the ground truth.
 
-    Prints a table and writes the same numbers as JSON. A recovery of a part of the release is compared with that part.
+    Prints how much was recovered, beside chance and a naive attack, and writes the same numbers as JSON. A recovery of a part
+    of the release is compared with that part.
     """
-    if mapping not in ("optimal", "greedy"):
-        raise InvalidSetting(f"--mapping is {mapping!r}; choose optimal or greedy.")
-    method: Literal["optimal", "greedy"] = "greedy" if mapping == "greedy" else "optimal"
     check_output(json, (".json",), overwrite=overwrite)
     size = described_size(dataset)
     if size is not None:
@@ -55,34 +53,24 @@ def evaluate_command(
             way_out="Compare fewer days, or fewer people",
         )
     found = read_recovery(recovery)
-    truth = read_dataset(dataset).truth
-    if truth is None:
-        raise InvalidData(f"{dataset} has no truth.parquet, so there is nothing to compare with.")
-    truth = same_steps(truth, found.trajectories)
+    if not found.trajectories.steps:
+        raise InvalidFile(recovery, "the recovery has no finished day yet.")
+    truth = read_truth(dataset).during(found.trajectories.calendar)
     target = json or recovery / "evaluation.json"
     with output(target):
         with showing_progress("Matching people") as progress:
-            result = evaluate(found.trajectories, truth, mapping=method, progress=progress)
-            beside = reference_scores(truth, seeds=seeds, mapping=method) if seeds else None
+            result = compare(found.trajectories, truth, mapping=mapping, progress=progress)
+            beside = reference_scores(truth, seeds=seeds, mapping=mapping) if seeds else None
             sure = None
             if found.confidence is not None:
-                sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=method)
-        show(found.attack, result, beside, sure)
-        write_json(target, to_json(found.attack, found.settings, result, beside, sure), private=True)
-    console.print(f"The same numbers as JSON: [bold]{escape(str(target))}[/bold]", soft_wrap=True)
-
-
-def same_steps(truth: Trajectories, recovered: Trajectories) -> Trajectories:
-    """The part of the truth that a recovery is about."""
-    if not recovered.steps:
-        raise InvalidData("The recovery has no finished day yet.")
-    offset, rest = divmod(recovered.calendar.start - truth.calendar.start, truth.calendar.step)
-    if rest or offset < 0 or offset + recovered.steps > truth.steps:
-        raise InvalidData(
-            f"The recovery begins at {recovered.calendar.start} and has {recovered.steps} steps; "
-            f"the truth begins at {truth.calendar.start} and has {truth.steps}."
-        )
-    return truth.part(slice(offset, offset + recovered.steps))
+                sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=mapping)
+        numbers = to_json(found.attack, found.settings, result, beside, sure)
+        write_json(target, numbers, private=True)
+    if output_format == "json":
+        print_json(numbers)
+        return
+    show(found.attack, result, beside, sure)
+    say("The same numbers as JSON: ", (str(target), "bold"))
 
 
 def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Confidence | None = None) -> None:
@@ -96,9 +84,10 @@ def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Co
         rows.append(row)
     console.print(table("How much was recovered", head, rows))
     rows = [
-        [f"{k} places", f"{result.truth_uniqueness[k]:.3f}", f"{result.uniqueness[k]:.3f}"] for k in result.uniqueness
+        [f"{k} locations", f"{result.truth_uniqueness[k]:.3f}", f"{result.uniqueness[k]:.3f}"]
+        for k in result.uniqueness
     ]
-    console.print(table("People told apart by their most frequent places", ["", "truth", name], rows))
+    console.print(table("People told apart by their most frequent locations", ["", "truth", name], rows))
     if sure is not None:
         claims = sure.claims
         rows = [

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Literal
 
 import typer
 
-from rekindle.cli.memory import MemoryLimit, check_memory, points_bytes
-from rekindle.cli.shared import console, parse_time, showing_progress, table
+from rekindle.cli.console import console, showing_progress, table
+from rekindle.cli.options import MemoryLimit, Overwrite, Quiet
+from rekindle.cli.running import Command, unwrap
+from rekindle.cli.shared import parse_time
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_locations
 from rekindle.io.safety.files import output
+from rekindle.memory import check_memory, points_bytes
 from rekindle.prepare import (
     BEIJING,
     Area,
@@ -25,37 +29,42 @@ from rekindle.prepare import (
     prepare_points,
     prepare_porto,
 )
+from rekindle.prepare.fill import Fill
 from rekindle.prepare.pipeline import check_output
 from rekindle.sources import Points, read_cabspotting, read_geolife, read_points, read_porto
 from rekindle.sources.points import Engine
 
-__all__ = ["app"]
-
-app = typer.Typer(
+prepare = typer.Typer(
     name="prepare",
     no_args_is_help=True,
-    help="""Turn raw points into a dataset: who was where at every step, and how many people that makes in each place.
+    add_completion=False,
+    rich_markup_mode="rich",
+    help=unwrap("""Turn raw points into a dataset.
 
-    OUT becomes a folder with counts, locations, the truth, dataset.json, and grid.png, a plot of the places over the
-    points. Attack it with: rekindle attack OUT --out RECOVERY""",
+    A dataset says who was where at every step, and how many people that makes in each location. OUT becomes a folder with
+    counts, locations, the ground truth, dataset.json, and grid.png, a plot of the locations over the points. To attack it:
+    rekindle attack OUT --out RECOVERY"""),
 )
 
 Source = Annotated[str, typer.Argument(metavar="SRC", help="What to read.", show_default=False)]
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="The dataset's folder.", show_default=False)]
 Step = Annotated[str, typer.Option(help="Interval between steps, e.g. 10min; it must divide 24 hours.")]
 Start = Annotated[
-    str | None,
-    typer.Option(help="Use records from this local time on, e.g. 2014-05-01 or 2014-05-01T04:00."),
-]
-Days = Annotated[int | None, typer.Option(min=1, help="Use so many days from --start on.")]
-FillBy = Annotated[
-    str,
+    datetime | None,
     typer.Option(
-        help="Position in steps without a record: last (the last known, as in the paper's text), nearest (the record "
-        "nearer in time, as in the published notebooks), linear (on the line between two records)."
+        parser=parse_time, metavar="TIME", help="Use records from this local time on, e.g. 2014-05-01T04:00."
     ),
 ]
-CellKm = Annotated[float, typer.Option(help="Side of a square cell in km.")]
+Days = Annotated[int | None, typer.Option(min=1, help="Number of days to use from --start on.")]
+FillBy = Annotated[
+    Fill,
+    typer.Option(
+        "--fill",
+        help="Position in steps without a record: last (the last known, as in the paper's text), nearest (the record "
+        "nearer in time, as in the published notebooks), linear (on the line between two records).",
+    ),
+]
+CellKm = Annotated[float, typer.Option(help="Side of a grid cell in km.")]
 Box = Annotated[
     str,
     typer.Option(
@@ -67,7 +76,7 @@ TowersFile = Annotated[
     Path | None,
     typer.Option(
         "--towers",
-        help="Use these towers instead of cells: a csv or parquet file with location, lat, lng. A position belongs to "
+        help="Use these towers instead of grid cells: a csv or parquet file with location, lat, lng. A position belongs to "
         "the nearest tower.",
     ),
 ]
@@ -89,21 +98,20 @@ Timezone = Annotated[
     ),
 ]
 EngineName = Annotated[
-    str, typer.Option("--engine", help="polars (this machine, streaming), or spark (needs the extra spark).")
+    Engine, typer.Option("--engine", help="Polars on this machine, or Spark (needs the extra spark).")
 ]
 SkipBad = Annotated[
     bool,
-    typer.Option("--skip-bad", help="Go on without bad files and rows; dataset.json says how many, by kind."),
+    typer.Option("--skip-bad", help="Skip bad files and rows; dataset.json says how many, by kind."),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is at OUT.")]
 
 
-@app.command()
+@prepare.command(cls=Command)
 def geolife(
     source: Source,
     out: Out,
     step: Step = "2min",
-    months: Annotated[int, typer.Option(min=1, help="Keep each person's so many most active months.")] = 2,
+    months: Annotated[int, typer.Option(min=1, help="Number of most active months to keep for each person.")] = 2,
     area: Annotated[
         str,
         typer.Option(
@@ -116,11 +124,11 @@ def geolife(
         typer.Option(help="Move a trajectory closer to the one before, by whole days, where the gap is longer."),
     ] = "24h",
     merge_within: Annotated[
-        str, typer.Option(help="Merge consecutive trajectories at most so far apart in time...")
+        str, typer.Option(help="Merge consecutive trajectories at most this far apart in time...")
     ] = "36h",
-    merge_km: Annotated[float, typer.Option(min=0, help="... and at most so many km apart.")] = 7.0,
+    merge_km: Annotated[float, typer.Option(min=0, help="... and at most this many km apart.")] = 7.0,
     merging: Annotated[
-        str | None,
+        Literal["published", "consistent"] | None,
         typer.Option(
             help="published: move and merge exactly as the published notebook, not always by whole days. consistent: move "
             "each trajectory along with those before it, by whole days, and let none jump further than --merge-km. "
@@ -131,14 +139,14 @@ def geolife(
         float, typer.Option(min=0, help="Drop people whose longest merged trajectory is shorter.")
     ] = 7.0,
     align: Annotated[
-        str,
+        Literal["first-record", "day"],
         typer.Option(
             help="first-record: each person's first record becomes the common start; the clock is lost, and 'night' "
             "with it. day: move people by whole days only, and keep the clock."
         ),
     ] = "first-record",
     box_over: Annotated[
-        str,
+        Literal["whole", "cut"],
         typer.Option(help="Positions that --box looks at: whole trajectories (as published), or after the cut."),
     ] = "whole",
     start: Start = None,
@@ -154,21 +162,21 @@ def geolife(
     skip_bad: SkipBad = False,
     memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
+    quiet: Quiet = False,
 ) -> None:
     """GeoLife: SRC is its folder, or the original zip, which is read without unpacking.
 
     The paper's section "Dataset 1": people of different years become one city that lives at the same time.
     """
-    circle = Area(*_numbers(area, 3, "--area"))
+    circle = Area(*_numbers("area", area, 3))
     places = _places(cell_km, box, towers, h3)
-    settings: dict[str, Any] = {"merging": merging, "align": align, "box_over": box_over, "fill": fill}
     _run(
         out,
         lambda progress: read_geolife(source, timezone=timezone, skip_bad=skip_bad, progress=progress),
         lambda points: prepare_geolife(
             points,
             step=step,
-            start=parse_time(start, "--start"),
+            start=start,
             days=days,
             area=circle,
             min_trajectories=min_trajectories,
@@ -179,8 +187,11 @@ def geolife(
             min_days=min_days,
             places=places,
             min_coverage=min_coverage,
-            engine=cast(Engine, engine),
-            **settings,
+            engine=engine,
+            merging=merging,
+            align=align,
+            box_over=box_over,
+            fill=fill,
         ),
         source=source,
         memory_limit=memory_limit,
@@ -188,21 +199,25 @@ def geolife(
     )
 
 
-@app.command()
+@prepare.command(cls=Command)
 def porto(
     source: Source,
     out: Out,
     step: Step = "10min",
     days: Annotated[int, typer.Option(min=1, help="Length of the period; a closing midnight is added to it.")] = 30,
     start: Annotated[
-        str | None,
-        typer.Option(help="Local midnight that the period begins with; by default that of the densest period."),
+        datetime | None,
+        typer.Option(
+            parser=parse_time,
+            metavar="TIME",
+            help="Local midnight that the period begins with. Default: that of the densest period.",
+        ),
     ] = None,
     all_taxis: Annotated[
-        bool, typer.Option("--all-taxis", help="Keep also taxis with no more trips in the period than average.")
+        bool, typer.Option("--all-taxis", help="Also keep taxis with no more trips in the period than average.")
     ] = False,
     keep_missing: Annotated[
-        bool, typer.Option("--keep-missing", help="Keep also trips that are marked as having missing points.")
+        bool, typer.Option("--keep-missing", help="Also keep trips that are marked as having missing points.")
     ] = False,
     fill: FillBy = "last",
     cell_km: CellKm = 2.0,
@@ -215,6 +230,7 @@ def porto(
     skip_bad: SkipBad = False,
     memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
+    quiet: Quiet = False,
 ) -> None:
     """Porto Taxi: SRC is the original train.csv, also gzipped. The paper's section "Dataset 2"."""
     places = _places(cell_km, box, towers, h3)
@@ -225,12 +241,12 @@ def porto(
             points,
             step=step,
             days=days,
-            start=parse_time(start, "--start"),
+            start=start,
             busy_only=not all_taxis,
-            fill=cast(Any, fill),
+            fill=fill,
             places=places,
             min_coverage=min_coverage,
-            engine=cast(Engine, engine),
+            engine=engine,
         ),
         source=source,
         memory_limit=memory_limit,
@@ -238,12 +254,12 @@ def porto(
     )
 
 
-@app.command()
+@prepare.command(cls=Command)
 def cabspotting(
     source: Source,
     out: Out,
     step: Step = "10min",
-    start: Start = "2008-05-18",
+    start: Start = datetime(2008, 5, 18),
     days: Days = 10,
     fill: FillBy = "last",
     cell_km: CellKm = 2.0,
@@ -256,6 +272,7 @@ def cabspotting(
     skip_bad: SkipBad = False,
     memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
+    quiet: Quiet = False,
 ) -> None:
     """Cabspotting: SRC is the folder with the files new_<cab>.txt of San Francisco's taxis."""
     places = _places(cell_km, box, towers, h3)
@@ -265,12 +282,12 @@ def cabspotting(
         lambda points: prepare_points(
             points,
             step=step,
-            start=parse_time(start, "--start"),
+            start=start,
             days=days,
-            fill=cast(Any, fill),
+            fill=fill,
             places=places,
             min_coverage=min_coverage,
-            engine=cast(Engine, engine),
+            engine=engine,
         ),
         source=source,
         memory_limit=memory_limit,
@@ -278,7 +295,7 @@ def cabspotting(
     )
 
 
-@app.command()
+@prepare.command(cls=Command)
 def points(
     source: Source,
     out: Out,
@@ -290,7 +307,7 @@ def points(
     lng: Annotated[str | None, typer.Option(help="Column of longitudes in degrees.")] = None,
     location: Annotated[
         str | None,
-        typer.Option(help="Column that names a cell or tower, for call records without coordinates; see --towers."),
+        typer.Option(help="Column that names a tower, for call records without coordinates; see --towers."),
     ] = None,
     step: Step = "10min",
     start: Start = None,
@@ -311,7 +328,7 @@ def points(
     utc: Annotated[
         bool, typer.Option("--utc", help="Times without a zone are UTC; otherwise they are local clock times.")
     ] = False,
-    time_unit: Annotated[str, typer.Option(help="What numbers in the time column count: s, ms or us.")] = "s",
+    time_unit: Annotated[Literal["s", "ms", "us"], typer.Option(help="What numbers in the time column count.")] = "s",
     mixed_zones: Annotated[
         bool, typer.Option("--mixed-zones", help="Convert each time by its own offset, where the offsets differ.")
     ] = False,
@@ -322,6 +339,7 @@ def points(
     skip_bad: SkipBad = False,
     memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
+    quiet: Quiet = False,
 ) -> None:
     """Any points: SRC is a CSV or Parquet file, a folder of them, or a glob in quotes.
 
@@ -329,7 +347,9 @@ def points(
     """
     places = _places(cell_km, box, towers, h3)
     if location is not None and not isinstance(places, Towers):
-        raise InvalidSetting("--location names towers; give the file that says where they are with --towers FILE.")
+        raise InvalidSetting(
+            "`location` names towers; give the file that says where they are with `towers`.", "location", "towers"
+        )
     _run(
         out,
         lambda _: read_points(
@@ -346,17 +366,17 @@ def points(
             mixed_zones=mixed_zones,
             unsorted=unsorted,
             skip_bad=skip_bad,
-            engine=cast(Engine, engine),
+            engine=engine,
         ),
         lambda found: prepare_points(
             found,
             step=step,
-            start=parse_time(start, "--start"),
+            start=start,
             days=days,
-            fill=cast(Any, fill),
+            fill=fill,
             places=places,
             min_coverage=min_coverage,
-            engine=cast(Engine, engine),
+            engine=engine,
         ),
         source=source,
         memory_limit=memory_limit,
@@ -400,7 +420,7 @@ def _show(prepared: Prepared, out: Path) -> None:
         ["people", f"{truth.people:,}"],
         ["steps", f"{truth.steps:,} of {info['preparation']['step']}"],
         ["from", f"{truth.calendar.start}"],
-        ["places", f"{len(truth.locations):,}"],
+        ["locations", f"{len(truth.locations):,}"],
         ["steps filled, not observed", f"{filled['overall']:.1%}"],
         ["  best and worst person", f"{shares[0]:.1%} and {shares[-1]:.1%}"],
     ]
@@ -411,20 +431,22 @@ def _show(prepared: Prepared, out: Path) -> None:
 
 def _places(cell_km: float, box: str, towers: Path | None, h3: int | None) -> Places:
     if towers is not None and h3 is not None:
-        raise InvalidSetting("--towers and --h3 are two ways to make places; give one of them.")
+        raise InvalidSetting("`towers` and `h3` are two ways to make locations; give one of them.", "towers", "h3")
     if towers is not None:
         return Towers(read_locations(towers))
     if h3 is not None:
         return H3Cells(resolution=h3)
-    low, high = _numbers(box, 2, "--box")
+    low, high = _numbers("box", box, 2)
     return Grid(cell_km=cell_km, box=(low, high))
 
 
-def _numbers(text: str, how_many: int, option: str) -> list[float]:
+def _numbers(setting: str, text: str, how_many: int) -> list[float]:
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
         values = []
     if len(values) != how_many:
-        raise InvalidSetting(f"{option} is {text!r}; write {how_many} numbers with commas between them, no spaces.")
+        raise InvalidSetting(
+            f"`{setting}` is {text!r}; write {how_many} numbers with commas between them, no spaces.", setting
+        )
     return values

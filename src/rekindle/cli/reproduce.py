@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
-from rich.markup import escape
 
-from rekindle.cli.memory import PROCESS, MemoryLimit, check_memory, points_bytes
-from rekindle.cli.shared import console, errors, showing_progress, table
+from rekindle.cli.console import console, note, print_json, say, showing_progress, table
+from rekindle.cli.options import Format, MemoryLimit, Overwrite, Quiet
 from rekindle.evaluation import Spread
+from rekindle.io.safety.files import read_json
+from rekindle.memory import PROCESS, check_memory, points_bytes
 from rekindle.reproduce import Effort, Reproduction, Sources
 from rekindle.reproduce import reproduce as run_reproduction
 from rekindle.sources.synthetic import SyntheticCity
-
-
-class HabitsEffort(StrEnum):
-    """How hard Habits tries."""
-
-    none = "none"
-    low = "low"
-    normal = "normal"
 
 
 def reproduce(
@@ -35,14 +27,14 @@ def reproduce(
     porto: Annotated[
         Path | None,
         typer.Option(
-            help="Porto Taxi: the original train.csv, also gzipped. With less than the year, what there is."
+            help="Porto Taxi: the original train.csv, also gzipped. Less than the whole year is used as it is."
         ),
     ] = None,
     published: Annotated[
         Path | None,
         typer.Option(
             help="Folder with counts that were published with the paper (*aggregated*.csv, and *grid*.csv where there is "
-            "one), at any depth. Without, the folder of --porto is searched."
+            "one), at any depth. Default: the folder of --porto."
         ),
     ] = None,
     orders: Annotated[
@@ -50,18 +42,22 @@ def reproduce(
         typer.Option(min=1, help="Row orders for each of the paper's attacks: ties move accuracy by several points."),
     ] = 5,
     habits: Annotated[
-        HabitsEffort, typer.Option(help="Effort of the Habits attack; normal takes a minute or two for each dataset.")
-    ] = HabitsEffort.normal,
+        Literal["none", "low", "normal"],
+        typer.Option(help="Effort of the Habits attack; normal takes a minute or two for each dataset."),
+    ] = "normal",
     quick: Annotated[
-        bool, typer.Option("--quick", help="Two row orders, no Habits and a smaller synthetic city: to see it work.")
+        bool, typer.Option("--quick", help="Try it out: two row orders, no Habits and a smaller synthetic city.")
     ] = False,
     memory_limit: MemoryLimit = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier reproduction.")] = False,
+    overwrite: Overwrite = False,
+    output_format: Format = "text",
+    quiet: Quiet = False,
 ) -> None:
-    """Compute the paper's tables and figures anew, beside the paper's own numbers.
+    """Compute the paper's tables and figures.
 
-    From raw data: GeoLife with 37, 38 and 43 users and Porto Taxi 3x3 and 7x7, as closely as text and notebooks define them.
-    Whatever is not given is skipped and named; without any data, a synthetic city stands in, so that everyone can see it work.
+    The results stand beside the paper's own numbers: GeoLife with 37, 38 and 43 users and Porto Taxi 3x3 and 7x7, from raw data,
+    as closely as text and notebooks define them. Data that is not given is skipped and named; without any data, a synthetic
+    city is used instead.
 
     Writes index.html and index.md, and in figures/ each figure as SVG and PNG with the data behind it as CSV. With real data,
     some of these files show real people's paths.
@@ -69,8 +65,8 @@ def reproduce(
     city = SyntheticCity(people=20, days=3, step="30min") if quick else SyntheticCity(people=40, days=7, step="10min")
     effort = Effort(
         orders=2 if quick else orders,
-        habits="none" if quick else habits.value,
-        habits_seeds=3 if habits is HabitsEffort.low else 1,
+        habits="none" if quick else habits,
+        habits_seeds=3 if habits == "low" else 1,
     )
     raw = (points_bytes(str(source)) for source in (geolife, porto) if source is not None)
     check_memory(
@@ -86,9 +82,12 @@ def reproduce(
             effort=effort,
             overwrite=overwrite,
             progress=progress,
-            tell=lambda text: errors.print(escape(text), highlight=False, soft_wrap=True),
+            tell=note,
         )
-    show(found)
+    if output_format == "json":
+        print_json(read_json(found.page.with_name("reproduction.json")))
+    else:
+        show(found)
 
 
 def show(found: Reproduction) -> None:
@@ -110,5 +109,5 @@ def show(found: Reproduction) -> None:
             table("Accuracy (in brackets: the paper's)", ["", "chance", "baseline", "enhanced", "habits"], rows)
         )
     for text in found.skipped:
-        console.print(f"Skipped. {escape(text)}", highlight=False, soft_wrap=True)
-    console.print(f"\n[bold]The page, to open in a browser: {escape(str(found.page))}[/bold]", soft_wrap=True)
+        say(f"Skipped. {text}")
+    say((f"\nThe page, to open in a browser: {found.page}", "bold"))

@@ -115,3 +115,14 @@ class Trajectories:
     def part(self, steps: slice) -> Trajectories:
         """The trajectories of a range of steps, which must begin between 00:00 and 06:00."""
         return Trajectories(self.cells[:, steps], self.locations, self.calendar.part(steps), self.people_ids)
+
+    def during(self, calendar: Calendar) -> Trajectories:
+        """The trajectories at the steps of a calendar, such as that of a recovery of some days."""
+        steps = self.steps if calendar.steps is None else calendar.steps
+        offset, rest = divmod(calendar.start - self.calendar.start, self.calendar.step)
+        if rest or offset < 0 or calendar.step != self.calendar.step or offset + steps > self.steps:
+            raise InvalidData(
+                f"The recovery begins at {calendar.start} and has {steps} steps of {calendar.step}; "
+                f"the truth begins at {self.calendar.start} and has {self.steps} of {self.calendar.step}."
+            )
+        return self.part(slice(offset, offset + steps))

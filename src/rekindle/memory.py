@@ -1,4 +1,4 @@
-"""How much memory a command may take: what the machine has free, or what --memory-limit says."""
+"""How much memory work needs, and how much it may take: what is free, or what a limit says."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import polars as pl
-import typer
 
 from rekindle.attacks import Attack
 from rekindle.errors import InvalidSetting, RekindleError, TooLarge
@@ -20,7 +18,6 @@ from rekindle.model import Counts, Release
 
 __all__ = [
     "PROCESS",
-    "MemoryLimit",
     "audit_bytes",
     "check_memory",
     "described_size",
@@ -31,15 +28,6 @@ __all__ = [
     "reading_bytes",
 ]
 
-MemoryLimit = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit",
-        metavar="SIZE",
-        help="Refuse to start where more would be needed, e.g. 4GB. Default: what is free.",
-    ),
-]
-
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _UNLIMITED = 2**60
 
@@ -48,7 +36,7 @@ def parse_size(text: str) -> int:
     """Read a size such as 4GB, 500 MB or 1.5g, in units of 1024."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
     if found is None or not float(found[1]):
-        raise InvalidSetting(f"--memory-limit is {text!r}; write a size such as 4GB or 500MB.")
+        raise InvalidSetting(f"`memory_limit` is {text!r}; write a size such as 4GB or 500MB.", "memory_limit")
     return int(float(found[1]) * _UNITS[found[2]])
 
 
@@ -60,20 +48,21 @@ def check_memory(needed: int, limit: str | None, *, what: str, way_out: str) -> 
     needed
         About how many bytes the process will take at its peak.
     limit
-        The value of --memory-limit, which counts instead of what is free.
+        A size such as 4GB, which counts instead of what is free.
     what
         What needs it.
     way_out
         What would need less.
     """
     if limit is not None:
-        allowed, whose = parse_size(limit), "--memory-limit allows"
+        allowed, whose = parse_size(limit), "`memory_limit` allows"
     else:
         allowed, whose = min(free_memory(), default=(_UNLIMITED, ""))
     if needed > allowed:
         raise TooLarge(
             f"{what} needs about {_size(needed)} of memory, but {whose} {_size(allowed)}. "
-            f"{way_out}, or allow it nevertheless with --memory-limit."
+            f"{way_out}, or allow more with `memory_limit`.",
+            "memory_limit",
         )
 
 
@@ -161,7 +150,7 @@ def _rows(file: Path) -> int:
         try:
             return int(pl.scan_parquet(file).select(pl.len()).collect().item())
         except (pl.exceptions.PolarsError, OSError):
-            return 0  # whoever reads it will say what is wrong with it
+            return 0  # reading it will say what is wrong
     return file.stat().st_size // _BYTES_A_ROW if file.suffix == ".csv" else 0
 
 
@@ -172,14 +161,14 @@ _BYTES_A_ROW = 25
 def evaluation_bytes(people: int, steps: int, locations: int) -> int:
     """About how much memory it takes to compare a recovery with the truth, both read from files.
 
-    A matrix of the people up to a size, lists of the nearest beyond; and the paths of both as cells and as points.
+    A matrix of all pairs of people up to a size, lists of the nearest beyond; and the trajectories of both.
     """
     pairs = 24 * people**2 if people <= 3_000 else 10_000 * people
     return PROCESS + ROW * people * steps + 40 * people * steps + 16 * steps * locations + pairs
 
 
 def described_size(dataset: Path) -> tuple[int, int, int] | None:
-    """People, steps and locations of a dataset folder by its description; None where whoever reads it will complain."""
+    """People, steps and locations of a dataset folder by its description; None where reading it will fail."""
     try:
         described = read_json(dataset / "dataset.json")
         people, steps = int(described["people"]), int(described["calendar"]["steps"])
@@ -194,11 +183,11 @@ def audit_bytes(
     """About how much memory an audit takes: each process attacks and compares, and this one keeps the recoveries."""
     counts = data if isinstance(data, Counts) else _everyone(data, people)
     people, steps, locations = counts.people, counts.steps, len(counts.locations)
-    cell = max(attack.memory_bytes(counts) for attack in attacks)
+    task = max(attack.memory_bytes(counts) for attack in attacks)
     if truth:
-        cell = max(cell, evaluation_bytes(people, steps, locations))
+        task = max(task, evaluation_bytes(people, steps, locations))
     kept = (len(attacks) + 3) * seeds * 4 * people * steps + (16 + 4 * seeds) * steps * locations
-    return kept + (cell if workers == 1 else PROCESS + ROW * people * steps + workers * cell)
+    return kept + (task if workers == 1 else PROCESS + ROW * people * steps + workers * task)
 
 
 def _everyone(release: Release, people: int | None) -> Counts:
@@ -234,5 +223,5 @@ def _unpacked(file: Path) -> int:
             with zipfile.ZipFile(file) as archive:
                 return sum(one.file_size for one in archive.infolist())
         except (OSError, zipfile.BadZipFile):
-            return 0  # whoever reads it will say what is wrong with it
+            return 0  # reading it will say what is wrong
     return file.stat().st_size

@@ -1,0 +1,87 @@
+"""The options that several commands share, each defined once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rekindle.cli.console import be_quiet
+
+__all__ = [
+    "Absent",
+    "CellSide",
+    "Cluster",
+    "Effort",
+    "Format",
+    "LocationsFile",
+    "Mapping",
+    "MemoryLimit",
+    "Overwrite",
+    "Quiet",
+    "TableStep",
+    "Workers",
+]
+
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Print only errors, and the numbers with --format json where a command has it.",
+        callback=be_quiet,
+    ),
+]
+Format = Annotated[
+    Literal["text", "json"],
+    typer.Option("--format", help="Print the numbers for people, or as JSON for programs, and nothing else."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Refuse to start if more would be needed, e.g. 4GB. Default: what is free.",
+    ),
+]
+
+# A table of counts in place of a dataset folder
+
+LocationsFile = Annotated[
+    Path | None, typer.Option("--locations", help="File of locations, where DATASET is a table and not a folder.")
+]
+TableStep = Annotated[
+    str | None, typer.Option("--step", help="Interval of such a table, e.g. 10min, where it has a single time.")
+]
+CellSide = Annotated[
+    float,
+    typer.Option(
+        "--cell-km", min=0.001, help="Side of a grid cell, where a table names its locations '(row, column)'."
+    ),
+]
+Absent = Annotated[
+    Literal["withheld", "zero"],
+    typer.Option("--absent", help="What a missing row of a published table means."),
+]
+
+# How work is done
+
+Effort = Annotated[
+    Literal["low", "normal", "high"] | None,
+    typer.Option("--effort", help="How hard Habits tries. low is a first look. Default: normal."),
+]
+Mapping = Annotated[
+    Literal["optimal", "greedy"],
+    typer.Option(
+        "--mapping", help="How recovered people are matched with true ones: least total error, or as in Xu et al."
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Number of processes. Default: one for each core.")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", help="Address of a Dask scheduler to use instead, e.g. tcp://10.0.0.1:8786."),
+]
