@@ -37,7 +37,7 @@ def test_under_the_limit_of_the_shell(crowd):
 
     found = start(crowd, "attack", "data", "--out", "out", preexec_fn=limit)
     assert found.returncode == 2, found
-    assert "enhanced on 1,000,000 people, 24 steps and 2 places needs about 8." in found.stderr
+    assert "enhanced on 1,000,000 people, 24 steps and 2 locations needs about 8." in found.stderr
     assert "the limit of the shell (ulimit -v) leaves" in found.stderr
     assert "Attack fewer days with --from and --to" in found.stderr
     assert not (crowd / "out").exists()

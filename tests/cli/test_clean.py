@@ -5,21 +5,15 @@ import threading
 
 import numpy as np
 import pytest
+from tests.cli.calling import run
 from tests.small import random_truth
 from tests.sources.raw import some_points
 
 import rekindle as rk
 from rekindle.auditing import audit
-from rekindle.cli import main
 from rekindle.io.safety.files import new_file, output
 
 TRUTH = random_truth(np.random.default_rng(5), people=6, places=4, steps=36, step="2h")
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    return stop.value.code or 0
 
 
 def names(folder):

@@ -11,22 +11,16 @@ import time
 import numpy as np
 import polars as pl
 import pytest
+from tests.cli.calling import run
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.cli import main
 
 
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    return stop.value.code or 0
 
 
 def rekindle(*arguments, **settings):
@@ -69,7 +63,7 @@ def plain(text):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ([], ["demo", "attack", "evaluate", "Begin with: rekindle demo"]),
+        ([], ["demo", "attack", "evaluate", "Start with: rekindle demo"]),
         (["attack"], ["[default: enhanced]", "package:Class", "--resume", "--from", "rekindle evaluate", "[default: 1.0]"]),
         (["evaluate"], ["[default: optimal]", "[default: 5]", "evaluation.json", "chance"]),
         (["demo"], ["[default: demo]", "[default: 60]", "[default: 7]", "[default: 3]", "--overwrite"]),
@@ -102,7 +96,7 @@ def test_attack_and_evaluate(data, tmp_path, capsys):
 
     assert run("evaluate", "out", data, "--seeds", 2) == 0
     printed = capsys.readouterr().out
-    for word in ("accuracy (share)", "mean error (km)", "naive", "chance", "5 places", "evaluation.json"):
+    for word in ("accuracy (share)", "mean error (km)", "naive", "chance", "5 locations", "evaluation.json"):
         assert word in printed
     numbers = json.loads((tmp_path / "out" / "evaluation.json").read_text())
     result = rk.evaluate(found.trajectories, TRUTH)
@@ -196,7 +190,7 @@ def test_resume(data, tmp_path, capsys, attack, days):
     with pytest.MonkeyPatch.context() as patch:
         stop_after(days, patch, KeyboardInterrupt)
         assert run("attack", data, "--attack", attack, "--out", "out") == 130
-    assert f"{days} days" in capsys.readouterr().out
+    assert f"{days} days" in capsys.readouterr().err
     assert rk.read_recovery("out").trajectories.calendar.number_of_days == days
     (tmp_path / "out" / ".day-0001.parquet.00.unfinished.parquet").touch()  # as a process that was killed leaves it
     assert run("attack", data, "--attack", attack, "--out", "out", "--resume") == 0
@@ -245,13 +239,13 @@ def test_a_process_that_is_stopped(long_release, tmp_path, number):
             assert time.monotonic() < deadline
             time.sleep(0.01)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert "Traceback" not in err
     if number == signal.SIGINT:
-        assert re.search(r"Stopped\. \d+ days are in out; go on with the same command and --resume\.", out)
+        assert re.search(r"Stopped\. \d+ days are in out\. To resume, run the same command with --resume\.", err)
     days = rk.read_recovery("out").trajectories.calendar.number_of_days
     assert 1 <= days < 20
     assert run("attack", data, "--out", "out", "--resume") == 0
@@ -374,7 +368,7 @@ def test_a_real_process(data):
     process = rekindle("attack", data, "--out", "out", env={**os.environ, "COLUMNS": "40"})
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
-    assert out == "6 people, 36 steps, 4 days recovered from 4 places (every step and link optimal): out\n"
+    assert out == "6 people, 36 steps, 4 days recovered from 4 locations (every step and link optimal): out\n"
     process = rekindle("attack", data, "--out", "out")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, "")

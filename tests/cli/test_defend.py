@@ -81,10 +81,10 @@ def test_without_opendp_nothing_is_written(dataset, tmp_path, capsys, monkeypatc
         (("--defence", "blur"), "no defence 'blur'"),
         (("--defence", "round:base=5"), "no setting 'base'"),
         (("--noise", "laplace"), "--noise and --epsilon belong together"),
-        (("--noise", "white", "--epsilon", 1), "--noise is 'white'"),
-        (("--noise", "laplace", "--epsilon", 1, "--per", "week"), "is 'week'"),
+        (("--noise", "white", "--epsilon", 1), "'--noise'"),
+        (("--noise", "laplace", "--epsilon", 1, "--per", "week"), "'--per'"),
         (("--suppress-below", 1000), "would withhold all"),
-        (("--round-to", 5, "--form", "tall"), "--form is 'tall'"),
+        (("--round-to", 5, "--form", "tall"), "'--form'"),
         (("--sample", 0.001), "none of the 80 people"),
     ],
 )

@@ -114,7 +114,7 @@ def test_nobody_is_named(work):
 
 def test_people_are_named_when_asked(work, capsys):
     home, _ = work
-    for options, named in (([], False), (["--names"], True), (["--include-truth"], True)):
+    for options, named in (([], False), (["--names"], True), (["--include-truth"], False)):
         command = ["audit", str(home / "data"), "--out", str(home / "audit"), *COMMANDS[2][4:], *options]
         with pytest.raises(SystemExit) as stop:
             main(command)

@@ -442,8 +442,13 @@ class Audit:
 
     def unnamed(self) -> Audit:
         """The same with people called 1, 2, ... by how exposed they are, not as in the truth."""
-        people = tuple(replace(person, person=str(rank)) for rank, person in enumerate(self.people, 1))
-        return replace(self, people=people)
+        ranks = {person.person: str(rank) for rank, person in enumerate(self.people, 1)}
+        people = tuple(replace(person, person=ranks[person.person]) for person in self.people)
+        truth = self.truth
+        if truth is not None:
+            ids = tuple(ranks[name] for name in truth.people_ids)
+            truth = Trajectories(truth.cells, truth.locations, truth.calendar, ids)
+        return replace(self, people=people, truth=truth)
 
     def write_json(self, path: str | Path, *, names: bool = False) -> None:
         """Write the numbers to a file, whole or not at all; people have their names only if that is asked for."""
@@ -462,13 +467,13 @@ class Audit:
             Whether the report may carry the true paths, and say which recovered path is whose. Anyone who has the file
             then has the truth.
         names
-            Whether people are called as in the truth; with the true paths they are.
+            Whether people are called as in the truth, instead of 1, 2, ... by how exposed they are.
         overwrite
             Whether a file that is there may be replaced.
         """
         from rekindle.report.page import write_page  # the one line here that knows the report
 
-        shown = self if include_truth or names else self.unnamed()
+        shown = self if names else self.unnamed()
         write_page(path, shown, include_truth=include_truth, overwrite=overwrite)
 
     def __repr__(self) -> str:

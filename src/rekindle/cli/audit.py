@@ -34,8 +34,8 @@ from rekindle.memory import audit_bytes, check_memory, reading_bytes
 from rekindle.model import Counts, Dataset, Release
 from rekindle.report import words
 
-ABOVE_LIMIT = 3
-"""Exit code where the release is above the limit of --fail-above."""
+FAILED_GATE = 3
+"""Exit code where the release is above a limit of --fail-above or --fail-if-exposed."""
 
 CELLS, NUMBERS, REPORT = "cells", "audit.json", "report.html"
 
@@ -90,6 +90,20 @@ def audit(
             "Needs the ground truth.",
         ),
     ] = None,
+    fail_if_exposed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Exit with code 3 if the strongest attack exposes more than N people. Needs the ground truth.",
+        ),
+    ] = None,
+    exposed_above: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="Share of a person's time that must be recovered to count for --fail-if-exposed."
+        ),
+    ] = 0.5,
     memory_limit: MemoryLimit = None,
     workers: Workers = None,
     cluster: Cluster = None,
@@ -120,11 +134,12 @@ def audit(
         data = published.data
         note(published.note)
     people_behind = None if truth is None else read_truth(truth)
-    if fail_above is not None and people_behind is None and not (isinstance(data, Dataset) and data.truth):
+    gate = "fail_above" if fail_above is not None else "fail_if_exposed" if fail_if_exposed is not None else None
+    if gate is not None and people_behind is None and not (isinstance(data, Dataset) and data.truth):
         raise InvalidSetting(
-            "`fail_above` needs the ground truth, without which nobody knows how much of a recovery is right. "
+            f"`{gate}` needs the ground truth, without which nobody knows how much of a recovery is right. "
             "Give a dataset folder with truth.parquet, or `truth`.",
-            "fail_above",
+            gate,
             "truth",
         )
     if out.exists() and not out.is_dir():
@@ -167,10 +182,15 @@ def audit(
     else:
         show(found)
         say("\nReport:  ", (str(out / REPORT), "bold"), f"\nNumbers: {out / NUMBERS}")
+    failed = []
     if fail_above is not None and found.exceeds(fail_above):
-        share = found.given.strongest.advantage
-        note(f"Above the limit: the upper limit {share.high if share else 1:.3f} is larger than {fail_above:g}.")
-        raise typer.Exit(ABOVE_LIMIT)
+        failed.append(f"The upper limit of the advantage over chance is above {fail_above:g}.")
+    if fail_if_exposed is not None and found.exposes(more_than=fail_if_exposed, above=exposed_above):
+        failed.append(f"More than {fail_if_exposed} people are exposed.")
+    for reason in failed:
+        note(f"Failed. {reason}")
+    if failed:
+        raise typer.Exit(FAILED_GATE)
 
 
 def _begin(out: Path, *, resume: bool) -> None:

@@ -42,8 +42,10 @@ def read_truth(path: Path) -> Trajectories:
     return truth
 
 
-def parse_time(text: str) -> datetime:
-    """Read the value of an option such as --from."""
+def parse_time(text: str | datetime) -> datetime:
+    """Read the value of an option such as --from; a default is a time already."""
+    if isinstance(text, datetime):
+        return text
     try:
         return datetime.fromisoformat(text)
     except ValueError:
