@@ -1,39 +1,53 @@
 """How much of the truth a recovery found, beside what anyone could reach."""
 
 from rekindle.evaluation.chance import deal_at_random, stay_if_possible
+from rekindle.evaluation.confidence import Claims, Confidence, PrecisionCurve, assess_confidence, precision_curve
+from rekindle.evaluation.unique import count_sets, top_locations, uniqueness_by_k
+from rekindle.evaluation.exposure import Exposure, agreement, expose
+from rekindle.evaluation.lookup import KNOWN_POINTS, Lookup, look_up, unique_points
 from rekindle.evaluation.mapping import Mapping, map_people
+from rekindle.evaluation.metrics import Metric
 from rekindle.evaluation.scores import (
     METRICS,
     Evaluation,
-    Metric,
     PerPerson,
     ReferenceScores,
     Spread,
     evaluate,
     reference_scores,
 )
-from rekindle.evaluation.unique import distinct_sets, top_places, uniqueness
-from rekindle.evaluation.usefulness import UTILITIES, Utility, UtilityMetric, implied_flows, utility
+from rekindle.evaluation.usefulness import UTILITIES, Utility, implied_flows, utility
 
 __all__ = [
+    "KNOWN_POINTS",
     "METRICS",
     "UTILITIES",
+    "Claims",
+    "Confidence",
     "Evaluation",
+    "Exposure",
+    "Lookup",
     "Mapping",
     "Metric",
     "PerPerson",
+    "PrecisionCurve",
     "ReferenceScores",
     "Spread",
     "Utility",
-    "UtilityMetric",
+    "agreement",
+    "assess_confidence",
+    "count_sets",
     "deal_at_random",
-    "distinct_sets",
     "evaluate",
+    "expose",
     "implied_flows",
+    "look_up",
     "map_people",
+    "precision_curve",
     "reference_scores",
     "stay_if_possible",
-    "top_places",
-    "uniqueness",
+    "top_locations",
+    "unique_points",
+    "uniqueness_by_k",
     "utility",
 ]

@@ -9,16 +9,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rekindle import checks
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.evaluation.mapping import map_people
+from rekindle.evaluation.mapping import Mapping, MappingMethod, resolve_mapping
 from rekindle.model import Trajectories
 
-__all__ = ["Claims", "Confidence", "assess_confidence"]
+__all__ = ["ALMOST_WHOLLY", "Claims", "Confidence", "PrecisionCurve", "assess_confidence", "precision_curve"]
+
+ALMOST_WHOLLY = 0.9
+"""A person is claimed almost wholly where more than this share of their points is claimed."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Claims:
     points_right
         Share of the claimed points that are right; NaN where none is claimed.
     people
-        Share of all people whose mean confidence over the steps reaches the level.
+        Share of all recovered people who are claimed almost wholly: more than 90% of their points.
     people_right
         Share of the points of these people that are right; NaN where there is none.
     """
@@ -44,6 +48,33 @@ class Claims:
     points_right: float
     people: float
     people_right: float
+
+
+@dataclass(frozen=True, eq=False)
+class PrecisionCurve:
+    """How much of what an attacker is most sure of is right.
+
+    Attributes
+    ----------
+    claimed
+        (points,) float64: share of all recovered points that are claimed, from few to all, those of highest confidence
+        first.
+    precision
+        (points,) float64: share of the claimed points that are right. Where points of equal confidence are claimed in
+        part, the mean over all ways to choose among them.
+    """
+
+    claimed: NDArray[np.float64]
+    precision: NDArray[np.float64]
+
+    def most_at(self, precision: float) -> float:
+        """The largest share that can be claimed with at least this precision; 0 where there is none."""
+        enough = self.claimed[self.precision >= precision]
+        return float(enough.max()) if len(enough) else 0.0
+
+    def to_json(self) -> dict[str, list[float]]:
+        """Both in plain values."""
+        return {"claimed": self.claimed.tolist(), "precision": self.precision.tolist()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +93,8 @@ class Confidence:
         Mean distance between confidence and accuracy over all points, by bin.
     claims
         What can be claimed at the level asked for.
+    curve
+        Precision by the share of points claimed.
     """
 
     edges: NDArray[np.float64]
@@ -70,6 +103,7 @@ class Confidence:
     accuracy: NDArray[np.float64]
     calibration_error: float
     claims: Claims
+    curve: PrecisionCurve
 
     def to_json(self) -> dict[str, Any]:
         """The numbers in plain values; None where there is none."""
@@ -77,14 +111,15 @@ class Confidence:
         def plain(values: Iterable[float]) -> list[float | None]:
             return [None if np.isnan(value) else float(value) for value in values]
 
-        names = [field.name for field in dataclasses.fields(Claims)]
+        claims = dataclasses.asdict(self.claims)
         return {
             "edges": plain(self.edges),
             "share": plain(self.share),
             "confidence": plain(self.confidence),
             "accuracy": plain(self.accuracy),
             "calibration_error": self.calibration_error,
-            "claims": dict(zip(names, plain(getattr(self.claims, name) for name in names), strict=True)),
+            "claims": dict(zip(claims, plain(claims.values()), strict=True)),
+            "curve": self.curve.to_json(),
         }
 
 
@@ -95,14 +130,14 @@ def assess_confidence(
     *,
     level: float = 0.9,
     bins: int = 10,
-    mapping: Literal["optimal", "greedy"] = "optimal",
+    mapping: MappingMethod | Mapping = "optimal",
 ) -> Confidence:
     """Compare how sure an attack was of each point with whether it was right.
 
     Parameters
     ----------
     recovered, truth
-        The rebuilt and the true people, over the same places and steps.
+        The recovered and the true people, over the same locations and steps.
     confidence
         (people, steps) numbers from 0 to 1, as in `Recovery.confidence`.
     level
@@ -110,8 +145,64 @@ def assess_confidence(
     bins
         How many bins of equal width.
     mapping
-        How recovered people are matched with true ones, as in `evaluate`.
+        How recovered people are matched with true ones, as in `evaluate`, or the mapping of an evaluation.
     """
+    if not checks.share("level", level):
+        raise InvalidSetting("`level` is 0; it must be above 0 and at most 1.", "level")
+    checks.whole("bins", bins, least=1)
+    sure, right = _compare(recovered, confidence, truth, mapping)
+    of_point = np.minimum((sure * bins).astype(np.int64), bins - 1).ravel()
+    number = np.bincount(of_point, minlength=bins)
+    each = np.where(number > 0, number, np.nan)
+    mean = np.bincount(of_point, sure.ravel(), bins) / each
+    accuracy = np.bincount(of_point, right.ravel(), bins) / each
+    share = number / sure.size
+    claimed = sure >= level
+    wholly = claimed.mean(axis=1) > ALMOST_WHOLLY
+    return Confidence(
+        np.linspace(0.0, 1.0, bins + 1),
+        share,
+        mean,
+        accuracy,
+        float(np.nansum(share * np.abs(mean - accuracy))),
+        Claims(
+            level,
+            float(claimed.mean()),
+            float(right[claimed].mean()) if claimed.any() else np.nan,
+            float(wholly.mean()),
+            float(right[wholly].mean()) if wholly.any() else np.nan,
+        ),
+        _curve(sure, right, 20),
+    )
+
+
+def precision_curve(
+    recovered: Trajectories,
+    confidence: ArrayLike,
+    truth: Trajectories,
+    *,
+    points: int = 20,
+    mapping: MappingMethod | Mapping = "optimal",
+) -> PrecisionCurve:
+    """Measure how much of what an attack is most sure of is right: precision against the share of points claimed.
+
+    Only the order of the confidence matters, not its calibration.
+
+    Parameters
+    ----------
+    recovered, confidence, truth, mapping
+        As in `assess_confidence`.
+    points
+        At how many shares of points, evenly spaced up to all of them.
+    """
+    checks.whole("points", points, least=1)
+    return _curve(*_compare(recovered, confidence, truth, mapping), points)
+
+
+def _compare(
+    recovered: Trajectories, confidence: ArrayLike, truth: Trajectories, mapping: MappingMethod | Mapping
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The confidence, and whether each recovered point is right: both (recovered people, steps)."""
     sure = np.asarray(confidence, dtype=np.float64)
     if sure.shape != recovered.cells.shape:
         raise InvalidData(
@@ -123,32 +214,14 @@ def assess_confidence(
         raise InvalidData(
             f"The confidence lies between {sure.min()} and {sure.max()}; it must be from 0 to 1, none missing."
         )
-    if not 0 < level <= 1:
-        raise InvalidSetting(f"level is {level!r}; it must be above 0 and at most 1.")
-    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
-        raise InvalidSetting(f"bins is {bins!r}; it must be a whole number of at least 1.")
-    matched = map_people(recovered, truth, method=mapping).matched
-    right = (recovered.cells == truth.cells[matched]) & (matched >= 0)[:, None]
-    edges = np.linspace(0.0, 1.0, bins + 1)
-    of_point = np.minimum((sure * bins).astype(np.int64), bins - 1).ravel()
-    number = np.bincount(of_point, minlength=bins)
-    each = np.where(number > 0, number, np.nan)
-    mean = np.bincount(of_point, sure.ravel(), bins) / each
-    accuracy = np.bincount(of_point, right.ravel(), bins) / each
-    share = number / sure.size
-    claimed = sure >= level
-    known = sure.mean(axis=1) >= level
-    return Confidence(
-        edges,
-        share,
-        mean,
-        accuracy,
-        float(np.nansum(share * np.abs(mean - accuracy))),
-        Claims(
-            level,
-            float(claimed.mean()),
-            float(right[claimed].mean()) if claimed.any() else np.nan,
-            float(known.mean()),
-            float(right[known].mean()) if known.any() else np.nan,
-        ),
-    )
+    matched = resolve_mapping(mapping, recovered, truth).matched
+    return sure, (recovered.cells == truth.cells[matched]) & (matched >= 0)[:, None]
+
+
+def _curve(sure: NDArray[np.float64], right: NDArray[np.bool_], points: int) -> PrecisionCurve:
+    _, level, number = np.unique(-sure, return_inverse=True, return_counts=True)
+    hits = np.bincount(level.ravel(), weights=right.ravel())
+    claimed = np.arange(1, points + 1) / points
+    # Between two levels the line through both is the mean over the ways to choose among points of equal confidence.
+    upto = np.interp(claimed * sure.size, np.append(0, np.cumsum(number)), np.append(0, np.cumsum(hits)))
+    return PrecisionCurve(claimed, upto / (claimed * sure.size))

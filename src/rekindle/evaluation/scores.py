@@ -1,147 +1,126 @@
-"""How much of the truth a recovery found."""
+"""How much of the truth a recovery found, beside what anyone could reach."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
+from rekindle import checks
 from rekindle.errors import InvalidData
 from rekindle.evaluation.chance import deal_at_random, stay_if_possible
-from rekindle.evaluation.mapping import map_people
-from rekindle.evaluation.unique import distinct_sets, uniqueness
+from rekindle.evaluation.unique import count_sets
+from rekindle.evaluation.mapping import Mapping, MappingMethod, errors_km, resolve_mapping, right_points
+from rekindle.evaluation.metrics import Metric
 from rekindle.model import Trajectories
+from rekindle.progress import Progress
 
-__all__ = [
-    "METRICS",
-    "Evaluation",
-    "Metric",
-    "PerPerson",
-    "ReferenceScores",
-    "Spread",
-    "evaluate",
-    "reference_scores",
-]
-
-TOP_K = range(1, 6)
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A number of an evaluation, with its unit and the direction in which more was recovered.
-
-    Attributes
-    ----------
-    name, unit
-        What it is called and measured in.
-    exposed_when
-        Whether people are more exposed where it is "higher" or "lower".
-    meaning
-        What it says, in a few words.
-    value
-        Reads it from an `Evaluation`.
-    """
-
-    name: str
-    unit: str
-    exposed_when: Literal["higher", "lower"]
-    meaning: str
-    value: Callable[[Evaluation], float]
+__all__ = ["METRICS", "Evaluation", "PerPerson", "ReferenceScores", "Spread", "evaluate", "reference_scores"]
 
 
 @dataclass(frozen=True, eq=False)
 class PerPerson:
-    """What was recovered of each person, in the order of the recovered people.
+    """What was recovered of each person, in the order of the true people. People without a match score 0.
 
     Attributes
     ----------
     matched
-        (people,) int64: the row of the truth that the recovered person was matched with.
+        (people,) int64: the recovered person that each true person was matched with; -1 for none.
     accuracy
-        (people,) float64: share of steps in the right place.
+        (people,) float64: share of steps in the right location.
     error_km
-        (people,) float64: mean distance to the truth, km.
+        (people,) float64: mean distance to the truth, km; NaN for people without a match.
     levenshtein_accuracy
         (people,) float64: one less the edit distance as a share of the steps.
+    steps
+        How many steps there are.
     """
 
     matched: NDArray[np.int64]
     accuracy: NDArray[np.float64]
     error_km: NDArray[np.float64]
     levenshtein_accuracy: NDArray[np.float64]
+    steps: int
+
+
+METRICS: tuple[Metric[PerPerson], ...] = (
+    Metric("accuracy", "share", "higher", "points in the right location", lambda one: float(one.accuracy.mean())),
+    Metric("mean_error_km", "km", "lower", "distance of a point to the truth", lambda one: float(np.nanmean(one.error_km))),
+    Metric("recovery_error_km", "km", "lower", "sum of all distances", lambda one: float(np.nansum(one.error_km) * one.steps)),
+    Metric("levenshtein_accuracy", "share", "higher", "like accuracy, but stays may be shifted in time", lambda one: float(one.levenshtein_accuracy.mean())),
+)
+"""The numbers that every evaluation has one of. To add one, add a line here."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """How much of the truth a recovery found, under one mapping of recovered to true people.
 
+    All numbers are over the true people: those without a match score 0, and recovered people who are left over do not
+    count. Distances are over people with a match.
+
     Attributes
     ----------
-    accuracy
-        Share of points (person and step) in the right place, between 0 and 1.
-    recovery_error_km
-        Sum of the distances between recovered and true points, km.
-    mean_error_km
-        The same for each point.
-    levenshtein_accuracy
-        Like accuracy, but a stay that is shifted in time still counts.
+    scores
+        By the name of the metric, its value; see `METRICS`.
     uniqueness, truth_uniqueness
-        By k = 1..5: share of people whose set of k most frequent places nobody else has.
+        By k = 1..5: share of people whose set of k most frequent locations nobody else has.
     distinct_sets, truth_distinct_sets
         By k = 1..5: distinct such sets per person, which the published code calls uniqueness.
     per_person
-        The numbers of each person.
+        The numbers of each true person.
     mapping
-        How people were matched: "optimal" (least total error) or "greedy" (Xu et al.).
-    mapping_gap
-        How far the total error may be above the least possible, as a share of it; 0 where the mapping is exact.
+        How people were matched; can be handed to other measures of the same recovery.
     """
 
-    accuracy: float
-    recovery_error_km: float
-    mean_error_km: float
-    levenshtein_accuracy: float
+    scores: dict[str, float]
     uniqueness: dict[int, float]
     truth_uniqueness: dict[int, float]
     distinct_sets: dict[int, float]
     truth_distinct_sets: dict[int, float]
     per_person: PerPerson
-    mapping: str = "optimal"
-    mapping_gap: float = 0.0
+    mapping: Mapping
+
+    @property
+    def accuracy(self) -> float:
+        """Share of points (person and step) in the right location, between 0 and 1."""
+        return self.scores["accuracy"]
+
+    @property
+    def mean_error_km(self) -> float:
+        """Mean distance between recovered and true points, km."""
+        return self.scores["mean_error_km"]
+
+    @property
+    def recovery_error_km(self) -> float:
+        """Sum of the distances between recovered and true points, km."""
+        return self.scores["recovery_error_km"]
+
+    @property
+    def levenshtein_accuracy(self) -> float:
+        """Like accuracy, but a stay that is shifted in time still counts."""
+        return self.scores["levenshtein_accuracy"]
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the numbers of each person, in plain values."""
-        values = {metric.name: metric.value(self) for metric in METRICS}
-        for name in ("uniqueness", "truth_uniqueness", "distinct_sets", "truth_distinct_sets"):
-            values[name] = {str(k): share for k, share in getattr(self, name).items()}  # type: ignore[assignment]
-        return values | {"mapping": self.mapping, "mapping_gap": self.mapping_gap}
-
-
-METRICS = (
-    Metric("accuracy", "share", "higher", "points in the right place", lambda e: e.accuracy),
-    Metric("mean_error_km", "km", "lower", "distance of a point to the truth", lambda e: e.mean_error_km),
-    Metric("recovery_error_km", "km", "lower", "sum of all distances", lambda e: e.recovery_error_km),
-    Metric(
-        "levenshtein_accuracy",
-        "share",
-        "higher",
-        "like accuracy, but stays may be shifted in time",
-        lambda e: e.levenshtein_accuracy,
-    ),
-)
-"""The numbers that every evaluation has one of. To add one, add a line here."""
+        sets = ("uniqueness", "truth_uniqueness", "distinct_sets", "truth_distinct_sets")
+        return (
+            self.scores
+            | {name: {str(k): share for k, share in getattr(self, name).items()} for name in sets}
+            | {"mapping": self.mapping.method, "mapping_gap": self.mapping.gap}
+        )
 
 
 def evaluate(
     recovered: Trajectories,
     truth: Trajectories,
     *,
-    mapping: Literal["optimal", "greedy"] = "optimal",
-    progress: Callable[[int, int | None], None] | None = None,
+    mapping: MappingMethod | Mapping = "optimal",
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Compare recovered trajectories with the true ones.
 
@@ -150,55 +129,53 @@ def evaluate(
     Parameters
     ----------
     recovered, truth
-        Trajectories of the same number of people, places and steps.
+        Trajectories over the same locations and steps. There may be more or fewer recovered than true people.
     mapping
         "optimal": the matching with the least total error, as in the paper. "greedy": each recovered person in turn takes
-        the most similar true person who is left, as in Xu et al.
+        the most similar true person who is left, as in Xu et al. Or a mapping that was found before.
     progress
         Called during the mapping of large datasets.
     """
+    _check_comparable(recovered, truth)
+    found = resolve_mapping(mapping, recovered, truth, progress)
+    per_person = compare_people(recovered, truth, found)
+    unique, distinct = count_sets(recovered)
+    true_unique, true_distinct = count_sets(truth)
+    return Evaluation(_score(per_person), unique, true_unique, distinct, true_distinct, per_person, found)
+
+
+def _check_comparable(recovered: Trajectories, truth: Trajectories) -> None:
     if recovered.locations != truth.locations:
         raise InvalidData("The recovery has other locations than the truth.")
     if recovered.calendar != truth.calendar:
         raise InvalidData(
             f"The recovery has the calendar {recovered.calendar.to_json()}, the truth {truth.calendar.to_json()}."
         )
-    if recovered.people != truth.people:
-        raise InvalidData(f"The recovery has {recovered.people} people, the truth {truth.people}.")
     if not truth.steps:
         raise InvalidData("There are no steps to compare yet.")
-    found = map_people(recovered, truth, method=mapping, progress=progress)
-    per_person = _compare(recovered, truth, found.matched)
-    total = float(per_person.error_km.sum() * truth.steps)
-    return Evaluation(
-        accuracy=float(per_person.accuracy.mean()),
-        recovery_error_km=total,
-        mean_error_km=float(per_person.error_km.mean()),
-        levenshtein_accuracy=float(per_person.levenshtein_accuracy.mean()),
-        uniqueness={k: uniqueness(recovered, k) for k in TOP_K},
-        truth_uniqueness={k: uniqueness(truth, k) for k in TOP_K},
-        distinct_sets={k: distinct_sets(recovered, k) for k in TOP_K},
-        truth_distinct_sets={k: distinct_sets(truth, k) for k in TOP_K},
-        per_person=per_person,
-        mapping=mapping,
-        mapping_gap=found.gap,
+
+
+def compare_people(recovered: Trajectories, truth: Trajectories, mapping: Mapping) -> PerPerson:
+    """Compare each true person with the recovered person they are matched with."""
+    edits = np.zeros(truth.people)
+    for person in np.flatnonzero(mapping.recovered >= 0):
+        mine, theirs = recovered.cells[mapping.recovered[person]], truth.cells[person]
+        edits[person] = 1.0 - Levenshtein.distance(_text(mine), _text(theirs)) / truth.steps
+    return PerPerson(
+        matched=mapping.recovered,
+        accuracy=right_points(recovered, truth, mapping).mean(axis=1),
+        error_km=errors_km(recovered, truth, mapping),
+        levenshtein_accuracy=edits,
+        steps=truth.steps,
     )
 
 
-def _compare(recovered: Trajectories, truth: Trajectories, matched: NDArray[np.int64]) -> PerPerson:
-    people = recovered.people
-    accuracy, error, edits = np.empty(people), np.empty(people), np.empty(people)
-    xy = truth.locations.xy_km
-    for person in range(people):
-        mine, theirs = recovered.cells[person], truth.cells[matched[person]]
-        accuracy[person] = (mine == theirs).mean()
-        error[person] = np.hypot(*(xy[mine] - xy[theirs]).T).mean()
-        edits[person] = 1.0 - Levenshtein.distance(_text(mine), _text(theirs)) / truth.steps
-    return PerPerson(matched, accuracy, error, edits)
+def _score(per_person: PerPerson) -> dict[str, float]:
+    return {metric.name: metric.value(per_person) for metric in METRICS}
 
 
 def _text(cells: NDArray[np.integer]) -> str:
-    """One character a place: rapidfuzz compares texts fastest."""
+    """One character per location: rapidfuzz compares texts fastest."""
     return cells.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
@@ -219,7 +196,7 @@ class Spread:
     values: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: list[float]) -> Spread:
+    def of(cls, values: Sequence[float]) -> Spread:
         """Gather the values of several seeds; one alone has no spread."""
         return cls(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, tuple(values))
 
@@ -234,7 +211,7 @@ class ReferenceScores:
     Attributes
     ----------
     chance
-        By the name of the metric: people dealt out at random.
+        By the name of the metric: everyone placed at random.
     naive
         By the name of the metric: as many as possible stay.
     """
@@ -244,22 +221,26 @@ class ReferenceScores:
 
 
 def reference_scores(
-    truth: Trajectories, *, seeds: int = 5, mapping: Literal["optimal", "greedy"] = "optimal"
+    truth: Trajectories, *, seeds: int = 5, mapping: MappingMethod = "optimal"
 ) -> ReferenceScores:
-    """Measure chance (people dealt out at random) and the naive attack (people stay), each over several seeds.
+    """Measure chance (everyone placed at random) and the naive attack (people stay), each over several seeds.
 
     Parameters
     ----------
     truth
         Where everyone really was.
     seeds
-        How many deals to average over.
+        How many seeds to average over.
     mapping
-        How rebuilt people are matched with true ones, as in `evaluate`.
+        How recovered people are matched with true ones, as in `evaluate`.
     """
+    checks.whole("seeds", seeds, least=1)
     counts = truth.counts()
     found: list[dict[str, Spread]] = []
     for attack in (deal_at_random, stay_if_possible):
-        results = [evaluate(attack(counts, seed=seed), truth, mapping=mapping) for seed in range(seeds)]
-        found.append({metric.name: Spread.of([metric.value(result) for result in results]) for metric in METRICS})
+        scores = []
+        for seed in range(seeds):
+            guess = attack(counts, seed=seed)
+            scores.append(_score(compare_people(guess, truth, resolve_mapping(mapping, guess, truth))))
+        found.append({name: Spread.of([each[name] for each in scores]) for name in scores[0]})
     return ReferenceScores(*found)

@@ -1,51 +1,29 @@
 """How much use is left in a release: what a reader of it would get wrong.
 
 The release is read at the detail of the original counts, as a reader would who has nothing else: a withheld number is 0,
-a larger cell is spread evenly over the places that lie nearest to its centre, and a number holds until the next one.
+a larger cell is spread evenly over the locations that lie nearest to its centre, and a number holds until the next one.
 So every loss counts, whether it comes from noise, from withholding or from lost detail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from rekindle.errors import InvalidData, InvalidSetting
+from rekindle import checks
+from rekindle.errors import InvalidData
+from rekindle.evaluation.metrics import Metric
 from rekindle.model import Calendar, Counts, Locations, Release
 
-__all__ = ["UTILITIES", "Utility", "UtilityMetric", "implied_flows", "read_at", "utility"]
+__all__ = ["UTILITIES", "Utility", "implied_flows", "read_at", "utility"]
 
 Floats = NDArray[np.float64]
 
 BUSIEST = 20
-
-
-@dataclass(frozen=True)
-class UtilityMetric:
-    """A number that says how much use is left, with its unit and the direction in which there is more.
-
-    Attributes
-    ----------
-    name, unit
-        What it is called and measured in.
-    useful_when
-        Whether more use is left where it is "higher" or "lower".
-    meaning
-        What it says, in a few words.
-    value
-        Reads it from a `Utility`.
-    """
-
-    name: str
-    unit: str
-    useful_when: Literal["higher", "lower"]
-    meaning: str
-    value: Callable[[Utility], float]
 
 
 @dataclass(frozen=True)
@@ -55,23 +33,23 @@ class Utility:
     Attributes
     ----------
     count_error
-        Relative error of the counts of places at steps.
-    place_total_error
-        Relative error of the totals of places over all steps.
+        Relative error of the counts of locations at steps.
+    location_total_error
+        Relative error of the totals of locations over all steps.
     hour_total_error
-        Relative error of the totals of hours over all places: a release that withholds loses people.
+        Relative error of the totals of hours over all locations: a release that withholds loses people.
     profile_error
-        Relative error of the totals of places at each hour of the day.
+        Relative error of the totals of locations at each hour of the day.
     flow_error
-        Relative error of the flows between places that the counts imply, summed over all steps; see `implied_flows`.
+        Relative error of the flows between locations that the counts imply, summed over all steps; see `implied_flows`.
     busiest_rank_correlation
-        Spearman's correlation of the totals of the 20 truly busiest places: 1 where they keep their order.
+        Spearman's correlation of the totals of the 20 truly busiest locations: 1 where they keep their order.
     withheld
         Share of the numbers that are withheld.
     """
 
     count_error: float
-    place_total_error: float
+    location_total_error: float
     hour_total_error: float
     profile_error: float
     flow_error: float
@@ -83,20 +61,20 @@ class Utility:
         return {metric.name: metric.value(self) for metric in UTILITIES}
 
 
-UTILITIES = (
-    UtilityMetric("count_error", "share", "lower", "error of counts", lambda u: u.count_error),
-    UtilityMetric("place_total_error", "share", "lower", "error of totals of places", lambda u: u.place_total_error),
-    UtilityMetric("hour_total_error", "share", "lower", "error of totals of hours", lambda u: u.hour_total_error),
-    UtilityMetric("profile_error", "share", "lower", "error of places by hour of the day", lambda u: u.profile_error),
-    UtilityMetric("flow_error", "share", "lower", "error of implied flows between places", lambda u: u.flow_error),
-    UtilityMetric(
+UTILITIES: tuple[Metric[Utility], ...] = (
+    Metric("count_error", "share", "lower", "error of counts", attrgetter("count_error")),
+    Metric("location_total_error", "share", "lower", "error of totals of locations", attrgetter("location_total_error")),
+    Metric("hour_total_error", "share", "lower", "error of totals of hours", attrgetter("hour_total_error")),
+    Metric("profile_error", "share", "lower", "error of locations by hour of the day", attrgetter("profile_error")),
+    Metric("flow_error", "share", "lower", "error of implied flows between locations", attrgetter("flow_error")),
+    Metric(
         "busiest_rank_correlation",
         "correlation",
         "higher",
-        "order of the busiest places",
-        lambda u: u.busiest_rank_correlation,
+        "order of the busiest locations",
+        attrgetter("busiest_rank_correlation"),
     ),
-    UtilityMetric("withheld", "share", "lower", "numbers that are withheld", lambda u: u.withheld),
+    Metric("withheld", "share", "lower", "numbers that are withheld", attrgetter("withheld")),
 )
 """The numbers that every utility has one of. To add one, add a line here."""
 
@@ -109,12 +87,11 @@ def utility(counts: Counts, release: Release | Counts, *, scale: float = 1.0) ->
     counts
         The original counts.
     release
-        What was published of them, in the same or in coarser places and steps.
+        What was published of them, in the same or in coarser locations and steps.
     scale
         What the published numbers are multiplied by to speak of everyone, such as `Defence.scale` of a sample.
     """
-    if not np.isfinite(scale) or scale <= 0:
-        raise InvalidSetting(f"The scale is {scale!r}; it must be a number larger than 0.")
+    checks.positive("scale", scale)
     if isinstance(release, Counts):
         release = Release.of(release)
     true = counts.values.astype(np.float64)
@@ -125,7 +102,7 @@ def utility(counts: Counts, release: Release | Counts, *, scale: float = 1.0) ->
     busiest = np.argsort(-true.sum(axis=0), kind="stable")[:BUSIEST]
     return Utility(
         count_error=_relative(read, true),
-        place_total_error=_relative(read.sum(axis=0), true.sum(axis=0)),
+        location_total_error=_relative(read.sum(axis=0), true.sum(axis=0)),
         hour_total_error=_relative(
             np.add.reduceat(read.sum(axis=1), hour_starts), np.add.reduceat(true.sum(axis=1), hour_starts)
         ),
@@ -137,7 +114,7 @@ def utility(counts: Counts, release: Release | Counts, *, scale: float = 1.0) ->
 
 
 def read_at(release: Release, locations: Locations, calendar: Calendar) -> Floats:
-    """Read a release at the detail of finer places and steps.
+    """Read a release at the detail of finer locations and steps.
 
     Returns
     -------
@@ -147,11 +124,11 @@ def read_at(release: Release, locations: Locations, calendar: Calendar) -> Float
     if release.locations != locations:
         if len(release.locations) > len(locations):
             raise InvalidData(
-                f"The release has {len(release.locations)} places, the counts {len(locations)}; it must have as many, or "
+                f"The release has {len(release.locations)} locations, the counts {len(locations)}; it must have as many, or "
                 "fewer and larger ones."
             )
-        place = cKDTree(release.locations.xy_km).query(locations.xy_km)[1]
-        values = values[:, place] / np.bincount(place, minlength=len(release.locations))[place]
+        nearest = cKDTree(release.locations.xy_km).query(locations.xy_km)[1]
+        values = values[:, nearest] / np.bincount(nearest, minlength=len(release.locations))[nearest]
     if release.calendar != calendar:
         seconds = int(release.calendar.step.total_seconds())
         offset = (calendar.times() - np.datetime64(release.calendar.start, "s")).astype(np.int64) // seconds
@@ -163,9 +140,9 @@ def read_at(release: Release, locations: Locations, calendar: Calendar) -> Float
 
 
 def implied_flows(values: Floats) -> Floats:
-    """Flows between places that counts imply, if as many people as possible stay and the others mix.
+    """Flows between locations that counts imply, if as many people as possible stay and the others mix.
 
-    From one step to the next a place that loses people sends out as many as it loses, and they go to the places that
+    From one step to the next a location that loses people sends out as many as it loses, and they go to the locations that
     gain people, in proportion to the gains. Where the gains are more than the losses, or less, the difference comes from
     nowhere or goes there.
 
@@ -176,7 +153,7 @@ def implied_flows(values: Floats) -> Floats:
 
     Returns
     -------
-    (locations, locations) float64: people who moved from one place to another, over all steps.
+    (locations, locations) float64: people who moved from one location to another, over all steps.
     """
     change = np.diff(np.maximum(values, 0.0), axis=0)
     lost, gained = np.maximum(-change, 0.0), np.maximum(change, 0.0)
@@ -195,9 +172,13 @@ def _relative(read: Floats, true: Floats) -> float:
 
 def _rank_correlation(read: Floats, true: Floats) -> float:
     """Spearman's correlation; where either has no order, 1 if they are the same and 0 otherwise."""
-    from scipy.stats import rankdata  # takes a second to load
-
-    ranks = rankdata(read), rankdata(true)
+    ranks = _mean_ranks(read), _mean_ranks(true)
     if np.ptp(ranks[0]) == 0 or np.ptp(ranks[1]) == 0:
         return float(np.array_equal(*ranks))
     return float(np.corrcoef(*ranks)[0, 1])
+
+
+def _mean_ranks(values: Floats) -> Floats:
+    """Rank of each value; equal ones share the mean of their ranks."""
+    _, rank, number = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(number) - (number - 1) / 2)[rank])

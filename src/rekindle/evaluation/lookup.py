@@ -1,0 +1,110 @@
+"""What someone learns who knows a few points of a person: they pick the recovered path that fits these points best.
+
+Nobody tells them which path is the right one, so nothing here uses the mapping, except to say whether the right person was
+picked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rekindle import checks
+from rekindle.model import Trajectories
+
+__all__ = ["KNOWN_POINTS", "Lookup", "look_up", "unique_points"]
+
+KNOWN_POINTS = (1, 2, 4, 8, 16)
+"""How many points of a person someone knows."""
+
+DRAWS = 20
+MOST_LOOKED_UP = 1000
+MOST_COMPARED = 1_000_000_000
+"""At most so many people are looked up, and fewer where there are so many recovered paths that it takes too long."""
+
+
+class Lookup(NamedTuple):
+    """What was found by looking people up, each by `KNOWN_POINTS` points.
+
+    Attributes
+    ----------
+    reidentified
+        (true people, len(KNOWN_POINTS)) float64: share of the draws in which the right path, and no other, fits best.
+    learnt
+        (true people, len(KNOWN_POINTS)) float64: accuracy of the path that fits best at the points that were not known,
+        mean over the draws. Among paths that fit equally well, one is picked at random.
+
+    Both are NaN for people who were not looked up, and where there are too few steps for so many points.
+    """
+
+    reidentified: NDArray[np.float64]
+    learnt: NDArray[np.float64]
+
+
+def look_up(
+    recovered: Trajectories, truth: Trajectories, right: NDArray[np.int64], *, draws: int = DRAWS, seed: int = 0
+) -> Lookup:
+    """Look people up by a few points that someone knows of them.
+
+    Points of a true person are drawn at random, and the recovered path that agrees with most of them is picked. At most
+    1000 people are looked up, evenly spread over all.
+
+    Parameters
+    ----------
+    recovered, truth
+        Trajectories over the same locations and steps.
+    right
+        (true people,) int64: the recovered person who is the right one for each true person, as `Mapping.recovered`; -1
+        for none. `Lookup.learnt` does not depend on it.
+    draws
+        How many times the points are drawn for each person.
+    seed
+        Which points are drawn, and how ties are broken.
+    """
+    checks.whole("draws", draws, least=1)
+    checks.whole("seed", seed)
+    steps = truth.steps
+    points = np.array([number for number in KNOWN_POINTS if number <= steps], np.int64)
+    reidentified = np.full((truth.people, len(KNOWN_POINTS)), np.nan)
+    learnt = reidentified.copy()
+    affordable = MOST_COMPARED // (recovered.people * draws * KNOWN_POINTS[-1])
+    number = min(truth.people, MOST_LOOKED_UP, max(1, affordable))
+    for person in np.unique(np.linspace(0, truth.people - 1, number).astype(np.int64)):
+        random = np.random.default_rng([seed, person])
+        known = np.array([random.choice(steps, points[-1], replace=False) for _ in range(draws)])
+        alike = recovered.cells[:, known] == truth.cells[person, known]
+        agreed = alike.cumsum(axis=2, dtype=np.int8)[:, :, points - 1]
+        best = agreed == agreed.max(axis=0)
+        ties = best.sum(axis=0)
+        tie = (random.random(ties.shape) * ties).astype(np.int64)
+        picked = (best.cumsum(axis=0, dtype=np.int32) > tie).argmax(axis=0)
+        reidentified[person, : len(points)] = ((ties == 1) & (picked == right[person])).mean(axis=0)
+        rows, at = np.unique(picked, return_inverse=True)
+        total = (recovered.cells[rows] == truth.cells[person]).sum(axis=1)[at].reshape(picked.shape)
+        others = np.where(points < steps, steps - points, np.nan)
+        learnt[person, : len(points)] = ((total - agreed.max(axis=0)) / others).mean(axis=0)
+    return Lookup(reidentified, learnt)
+
+
+def unique_points(truth: Trajectories, *, draws: int = DRAWS, seed: int = 0) -> NDArray[np.float64]:
+    """How often a few points of a true person fit nobody else in the truth (de Montjoye et al. 2013).
+
+    Parameters
+    ----------
+    truth
+        The true people.
+    draws, seed
+        As in `look_up`.
+
+    Returns
+    -------
+    (people, len(KNOWN_POINTS)) float64: share of the draws; NaN as in `Lookup`.
+
+    References
+    ----------
+    Y.-A. de Montjoye, C. A. Hidalgo, M. Verleysen, V. D. Blondel. Unique in the Crowd: The privacy bounds of human
+    mobility. Scientific Reports 3, 1376 (2013).
+    """
+    return look_up(truth, truth, np.arange(truth.people), draws=draws, seed=seed).reidentified
