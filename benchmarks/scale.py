@@ -58,7 +58,7 @@ def measure(attack, people, days, side_km, step, evaluate):
         begin = time.perf_counter()
         result = rk.evaluate(found.trajectories, truth)
         row |= {
-            "evaluation_s": time.perf_counter() - begin, "accuracy": result.accuracy, "mapping_gap": result.mapping_gap,
+            "evaluation_s": time.perf_counter() - begin, "accuracy": result.accuracy, "mapping_gap": result.mapping.gap,
             "evaluation_peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
         }  # fmt: skip
     return row

@@ -25,7 +25,7 @@ ROOMS = {
     "sources": ["rekindle.sources", "rekindle.sources.synthetic", "rekindle.prepare"],
     "attacks": ["rekindle.attacks"],
     "defences": ["rekindle.defences"],
-    "evaluation": ["rekindle.evaluation", "rekindle.evaluation.confidence"],
+    "evaluation": ["rekindle.evaluation"],
     "audit": ["rekindle.auditing"],
     "figures": ["rekindle.report.figures"],
     "errors": ["rekindle.errors"],

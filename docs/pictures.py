@@ -15,7 +15,7 @@ def draw_danger() -> None:
     counts = truth.counts()
     recovered = rk.Habits(effort="low").recover(counts).trajectories
     result = rk.evaluate(recovered, truth)
-    order = np.argsort(result.per_person.matched)
+    order = result.per_person.matched
     hit = recovered.cells[order] == truth.cells
     home = np.array([cells == np.bincount(cells).argmax() for cells in truth.cells])
     # Someone who gets about, and whose time at home and time away were found alike.
@@ -41,7 +41,7 @@ def draw_danger() -> None:
         axes.set_title(words, fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
     right.text(
-        0.98, 0.02, f"{result.per_person.accuracy[mine]:.0%} of the week found", transform=right.transAxes, ha="right"
+        0.98, 0.02, f"{result.per_person.accuracy[true]:.0%} of the week found", transform=right.transAxes, ha="right"
     )
     rk.figures.save_figure(figure, IMAGES / "danger.svg")
 

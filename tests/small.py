@@ -24,6 +24,12 @@ def random_truth(rng, *, people, places, steps, step="2h", start=STARTS[0], latt
     return rk.Trajectories(cells, rk.Locations(xy), rk.Calendar(start, step, steps))
 
 
+def line(*rows, start="2024-03-01", step="1h", locations=5):
+    """People on a line of locations, 1 km apart; 1 March 2024 is a Friday."""
+    xy = [[float(x), 0.0] for x in range(locations)]
+    return rk.Trajectories(np.array(rows), rk.Locations(xy), rk.Calendar(start, step))
+
+
 @st.composite
 def truths(draw, max_people=7, max_places=7, max_steps=40):
     """Small datasets with partial first and last days, one person, one place, everyone in one place."""

@@ -12,12 +12,12 @@ import numpy as np
 
 import rekindle as rk
 from rekindle.attacks.habits import Habits
-from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import Chain, Model
 from rekindle.attacks.habits.track import track
-from rekindle.evaluation.confidence import assess_confidence
+from rekindle.evaluation import assess_confidence
 
 IMAGES = Path(__file__).parent.parent / "images"
 BLUE, ORANGE, GREY = "#3465a4", "#f57900", "#888a85"

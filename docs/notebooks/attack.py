@@ -216,7 +216,7 @@ print(f"chance    {beside.chance['accuracy'].mean:.0%}")
 
 # %%
 best = max(results, key=lambda name: results[name].accuracy)
-order = np.argsort(results[best].per_person.matched)
+order = results[best].per_person.matched
 pl.Config.set_fmt_str_lengths(40)
 names = ["Ada", "Ben", "Cleo", "Dan", "Eve", "Fay"]
 pl.DataFrame(

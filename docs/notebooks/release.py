@@ -110,7 +110,7 @@ print(
     f"Home is found for {strongest.home.value:.0%}, work for {strongest.work.value:.0%} of the people."
 )
 print(
-    f"Who knows 3 moments of someone finds the right path in {strongest.reidentified[2].value:.0%} of the cases."
+    f"Someone who knows 4 points of a person finds the right path in {strongest.reidentified[2].value:.0%} of the cases."
 )
 
 # %% [markdown]

@@ -102,7 +102,7 @@ def test_attack_and_evaluate(data, tmp_path, capsys):
     result = rk.evaluate(found.trajectories, TRUTH)
     assert numbers["result"]["accuracy"] == result.accuracy
     assert f"{result.accuracy:.3f}" in printed
-    assert numbers["per_person"]["matched_truth"] == result.per_person.matched.tolist()
+    assert numbers["per_person"]["matched_recovered"] == result.per_person.matched.tolist()
     assert len(numbers["chance"]["accuracy"]["values"]) == 2
     # It lies in the recovery, which can still be read and evaluated again.
     assert run("evaluate", "out", data, "--mapping", "greedy", "--seeds", 0, "--json", "my.json") == 0

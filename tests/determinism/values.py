@@ -42,7 +42,7 @@ def values() -> dict[str, Any]:
 
     import rekindle as rk
     from rekindle.attacks import day_by_day
-    from rekindle.evaluation import map_people, uniqueness
+    from rekindle.evaluation import map_people, uniqueness_by_k
     from rekindle.evaluation.exposure import expose
 
     found: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def values() -> dict[str, Any]:
                     result.accuracy,
                     result.mean_error_km,
                     result.levenshtein_accuracy,
-                    uniqueness(recovery.trajectories, 2),
+                    uniqueness_by_k(recovery.trajectories)[2],
                     float(np.nanmean(expose(recovery.trajectories, truth).reidentified)),
                 ]
                 found[f"{name} greedy"] = digest(map_people(recovery.trajectories, truth, method="greedy").matched)

@@ -1,13 +1,16 @@
 """What a recovery gives away of each person, against plain loops and cases with a known answer."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.small import random_truth, truths
+from tests.small import line, random_truth, truths
 
 import rekindle as rk
-from rekindle.evaluation.exposure import agreement, day_steps, expose, night_steps, reidentify, usual_place
+from rekindle.evaluation import map_people
+from rekindle.evaluation.exposure import agreement, day_steps, expose, night_steps, usual_location
 
 LINE = rk.Locations([[0, 0], [1, 0], [2, 0], [3, 0]])
 
@@ -22,19 +25,20 @@ def of(cells, step="6h", start="2024-01-01", locations=LINE, names=None):
 def test_is_the_evaluation_where_both_have_the_same_people(truth, seed):
     recovered = rk.deal_at_random(truth.counts(), seed=seed)
     found, plain = expose(recovered, truth), rk.evaluate(recovered, truth)
-    assert found.mean_accuracy == pytest.approx(plain.accuracy)
+    assert found.accuracy.mean() == pytest.approx(plain.accuracy)
+    assert found.accuracy.tolist() == plain.per_person.accuracy.tolist()
     assert found.error_km.mean() == pytest.approx(plain.mean_error_km)
     assert sorted(found.matched) == list(range(truth.people))
 
 
 @settings(max_examples=50, deadline=None)
 @given(truth=truths(), seed=st.integers(0, 99))
-def test_by_hour_and_by_place_add_up_to_the_accuracy(truth, seed):
+def test_by_hour_and_by_location_add_up_to_the_accuracy(truth, seed):
     found = expose(rk.deal_at_random(truth.counts(), seed=seed), truth)
     hours = np.array([int(str(time)[11:13]) for time in truth.calendar.times()])
     share_of_hour = np.bincount(hours, minlength=24) / truth.steps
-    share_of_place = np.bincount(truth.cells.ravel(), minlength=len(truth.locations)) / truth.cells.size
-    for shares, weights in ((found.by_hour, share_of_hour), (found.by_place, share_of_place)):
+    share_of_location = np.bincount(truth.cells.ravel(), minlength=len(truth.locations)) / truth.cells.size
+    for shares, weights in ((found.by_hour, share_of_hour), (found.by_location, share_of_location)):
         assert np.array_equal(np.isnan(shares), weights == 0)
         assert np.nansum(shares * weights) == pytest.approx(found.accuracy.mean())
 
@@ -44,14 +48,14 @@ def test_people_who_are_left_over_score_nothing():
     fewer = expose(of([[0, 0, 0, 0]]), truth)
     assert fewer.matched.tolist() == [0, -1]
     assert fewer.accuracy.tolist() == [1, 0]
-    assert fewer.mean_accuracy == 0.5
     assert np.isnan(fewer.error_km[1])
     assert fewer.home.tolist() == [1, 0]
     more = expose(of([[3, 3, 3, 3], [0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]]), truth)
     assert more.matched.tolist() == [1, 0]
     assert more.accuracy.tolist() == [1, 1]
-    # Two invented people count against the attacker.
-    assert more.mean_accuracy == 0.5
+    # People whom the attacker invented do not count against the attack.
+    assert more.accuracy.mean() == 1
+    assert more.home.mean() == 1
 
 
 def test_error_is_measured_at_the_original_resolution():
@@ -72,7 +76,7 @@ def test_home_and_work():
     weekend = rk.Calendar("2024-01-06", "6h", 8)
     assert day_steps(weekend).tolist() == [False, False, True, False] * 2
     truth = rk.Trajectories([[0, 1, 2, 1, 0, 1, 3, 1]], LINE, calendar)
-    assert usual_place(truth, day_steps(calendar)).tolist() == [2]
+    assert usual_location(truth, day_steps(calendar)).tolist() == [2]
     found = expose(rk.Trajectories([[0, 1, 1, 1, 0, 1, 3, 1]], LINE, calendar), truth)
     assert (found.home.tolist(), found.work.tolist()) == ([1], [0])
     no_night = expose(
@@ -80,40 +84,6 @@ def test_home_and_work():
     )
     assert np.isnan(no_night.home).all()
     assert np.isnan(no_night.work).all()
-
-
-def test_someone_is_found_only_where_nobody_else_fits_as_well():
-    truth = of([[0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0], [3, 3, 3, 3, 3, 3]])
-    found = reidentify(truth, truth, np.arange(3))
-    assert found.tolist() == [[0] * 5, [0] * 5, [1] * 5]
-    # The best match is somebody else: unique, but not right.
-    assert reidentify(truth, truth, np.array([0, 1, 0]))[2].tolist() == [0] * 5
-
-
-@settings(max_examples=30, deadline=None)
-@given(truth=truths(max_steps=12), seed=st.integers(0, 99))
-def test_looking_up_against_plain_loops(truth, seed):
-    recovered = rk.deal_at_random(truth.counts(), seed=seed)
-    matched = np.arange(truth.people)
-    found = reidentify(recovered, truth, matched, draws=4, seed=seed)
-    assert found.shape == (truth.people, min(5, truth.steps))
-    for person in range(truth.people):
-        random = np.random.default_rng([seed, person])
-        draws = [random.choice(truth.steps, found.shape[1], replace=False) for _ in range(4)]
-        for points in range(1, found.shape[1] + 1):
-            hits = 0
-            for steps in draws:
-                agreed = [sum(row[t] == truth.cells[person, t] for t in steps[:points]) for row in recovered.cells]
-                best = [row for row, score in enumerate(agreed) if score == max(agreed)]
-                hits += best == [person]
-            assert found[person, points - 1] == hits / 4
-
-
-def test_more_known_points_find_more_in_the_truth():
-    truth = rk.SyntheticCity(people=40, days=3, step="1h").trajectories()
-    found = reidentify(truth, truth, np.arange(40)).mean(axis=0)
-    assert (np.diff(found) > 0).all()
-    assert found[-1] > 0.6
 
 
 def test_agreement():
@@ -130,3 +100,62 @@ def test_refuses_other_times():
         expose(of([[0, 0]]), of([[0, 0]], step="12h"))
     with pytest.raises(rk.InvalidData, match="no steps"):
         expose(of(np.empty((1, 0), int)), of(np.empty((1, 0), int)))
+
+
+def test_an_exposure_by_hand():
+    hours = [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 0, 0, 0, 0]
+    truth = line(hours, [4] * 24)
+    found = expose(line([4] * 24, [0] * 6 + [1] * 3 + [3] * 8 + [1] * 3 + [0] * 4), truth)
+    assert found.matched.tolist() == [1, 0]
+    assert found.accuracy.tolist() == [pytest.approx(16 / 24), 1.0]
+    assert found.error_km.tolist() == [pytest.approx(8 / 24), 0.0]
+    assert found.home.tolist() == [1.0, 1.0]
+    assert found.work.tolist() == [0.0, 1.0]
+    assert found.by_hour.tolist() == [1.0] * 9 + [0.5] * 8 + [1.0] * 7
+    assert found.by_location.tolist() == pytest.approx([1.0, 1.0, 0.0, np.nan, 1.0], nan_ok=True)
+    assert (found.people_recovered, found.looked_up) == (2, 2)
+    assert found.reidentified.shape == (2, 5)
+    assert found.reidentified[1].tolist() == [1.0] * 5
+    assert found.learnt[1].tolist() == [1.0] * 5
+    assert 0.5 < found.learnt[0, 4] < 0.75
+    assert set(found.arrays()) == {field.name for field in dataclasses.fields(found)}
+
+
+def test_other_numbers_of_people():
+    truth = line([0] * 4, [2] * 4)
+    more = expose(line([0] * 4, [2] * 4, [4] * 4), truth)
+    assert more.matched.tolist() == [0, 1]
+    assert more.accuracy.tolist() == [1.0, 1.0]
+    fewer = expose(line([2, 2, 2, 1]), truth)
+    assert fewer.matched.tolist() == [-1, 0]
+    assert fewer.accuracy.tolist() == [0.0, 0.75]
+    assert fewer.error_km.tolist() == pytest.approx([np.nan, 0.25], nan_ok=True)
+    assert np.isnan(fewer.work).all()
+    assert fewer.home.tolist() == [0.0, 1.0]
+    assert agreement(truth, line([0, 0, 0, 1])) == pytest.approx(3 / 8)
+    assert agreement(truth, truth) == 1
+
+
+def test_which_steps_are_night_and_work():
+    friday = rk.Calendar("2024-03-01", "1h", 24)
+    assert np.flatnonzero(night_steps(friday)).tolist() == [0, 1, 2, 3, 4, 5]
+    assert np.flatnonzero(day_steps(friday)).tolist() == list(range(9, 17))
+    three = rk.Calendar("2024-03-01", "1h", 72)
+    assert np.flatnonzero(day_steps(three)).tolist() == list(range(9, 17))  # Friday, not the weekend
+    saturday = rk.Calendar("2024-03-02", "1h", 24)
+    assert np.flatnonzero(day_steps(saturday)).tolist() == list(range(9, 17))
+    assert usual_location(line([1, 3, 3, 1], [4, 2, 2, 2]), np.array([True, True, True, True])).tolist() == [1, 2]
+
+
+def test_a_mapping_is_handed_on(monkeypatch):
+    truth = line([0] * 4, [2] * 4)
+    recovered = line([2] * 4, [0] * 4)
+    known = map_people(recovered, truth)
+    monkeypatch.setattr("rekindle.evaluation.mapping.map_people", None)
+    assert expose(recovered, truth, mapping=known).accuracy.tolist() == [1, 1]
+
+
+def test_results_stay_as_they_are():
+    truth = line([0, 1], [1, 1])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        expose(truth, truth).people_recovered = 3

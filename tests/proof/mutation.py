@@ -36,7 +36,7 @@ DAYS = "tests/attacks/test_proof.py tests/attacks/test_parts.py tests/attacks/te
 STEPS = "tests/attacks/test_proof_kernels.py tests/attacks/test_steps.py tests/attacks/test_oracle.py"
 SPARSE = "tests/attacks/test_proof_kernels.py tests/attacks/test_sparse_assignment.py tests/attacks/test_gain.py"
 HABITS = "tests/attacks/test_proof_habits.py tests/attacks/test_habits_parts.py"
-SCORES = "tests/evaluation/test_proof.py tests/evaluation/test_evaluate.py tests/evaluation/test_exposure.py"
+SCORES = "tests/evaluation/test_scores.py tests/evaluation/test_exposure.py"
 
 TESTS = {
     "attacks/__init__.py": DAYS,
@@ -63,14 +63,15 @@ TESTS = {
     "attacks/habits/relink.py": HABITS,
     "attacks/habits/search.py": HABITS,
     "attacks/habits/track.py": HABITS,
-    "evaluation/chance.py": SCORES,
+    "evaluation/chance.py": "tests/evaluation/test_chance.py",
     "evaluation/confidence.py": "tests/evaluation/test_confidence.py",
     "evaluation/scores.py": SCORES,
     "evaluation/exposure.py": SCORES,
-    "evaluation/mapping.py": "tests/evaluation/test_proof.py tests/evaluation/test_mapping.py",
-    "evaluation/mapping_kernel.py": "tests/evaluation/test_proof.py tests/evaluation/test_mapping.py",
-    "evaluation/unique.py": SCORES,
-    "evaluation/usefulness.py": "tests/evaluation/test_proof.py tests/evaluation/test_utility.py",
+    "evaluation/lookup.py": "tests/evaluation/test_lookup.py",
+    "evaluation/mapping.py": "tests/evaluation/test_mapping.py",
+    "evaluation/mapping_kernel.py": "tests/evaluation/test_mapping.py",
+    "evaluation/unique.py": "tests/evaluation/test_unique.py",
+    "evaluation/usefulness.py": "tests/evaluation/test_usefulness.py",
 }
 """The tests that should notice a change of a module, those that fail soonest first."""
 

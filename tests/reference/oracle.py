@@ -127,3 +127,24 @@ def uniqueness(cells, k):
         places = sorted(set(person), key=lambda place: (-list(person).count(place), place))
         sets.append(frozenset(places[:k]))
     return sum(sets.count(one) == 1 for one in sets) / len(sets)
+
+
+def look_up(recovered, person, known, lots, points):
+    """Pick the recovered path that fits the first `points` known steps best, for each draw; score it at all other steps.
+
+    `lots` are numbers from 0 to 1, one a draw, that decide between paths that fit equally well.
+
+    Returns
+    -------
+    For each draw: the paths that fit best, and the accuracy of the picked one at the steps that are not known.
+    """
+    results = []
+    for steps, lot in zip(known, lots, strict=True):
+        steps = [int(step) for step in steps[:points]]
+        fit = [sum(path[step] == person[step] for step in steps) for path in recovered]
+        best = [row for row, score in enumerate(fit) if score == max(fit)]
+        picked = recovered[best[int(lot * len(best))]]
+        others = [step for step in range(len(person)) if step not in steps]
+        learnt = sum(picked[step] == person[step] for step in others) / len(others) if others else math.nan
+        results.append((best, learnt))
+    return results

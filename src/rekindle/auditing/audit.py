@@ -319,13 +319,8 @@ class _Findings:
         )
 
     def _table(self, at: int, name: str, field: str) -> NDArray[np.float64]:
-        """(orders, people, ...) float64 of one field of the exposure, weighted so that left-over people count as 0."""
-        tables = []
-        for seed in range(self.plan.seeds):
-            arrays = self.results[at, seed, name].arrays
-            values = arrays[f"exposure.{field}"]
-            tables.append(values * min(1.0, len(values) / int(arrays["exposure.people_recovered"])))
-        return np.array(tables)
+        """(orders, people, ...) float64 of one field of the exposure, over all true people."""
+        return np.array([self.results[at, seed, name].arrays[f"exposure.{field}"] for seed in range(self.plan.seeds)])
 
     def _mean(self, at: int, name: str, field: str) -> tuple[float | None, ...]:
         with np.errstate(invalid="ignore"):
@@ -357,9 +352,11 @@ class _Findings:
             error_km=float(np.nanmean(errors)),
             home=home,
             work=work,
-            reidentified=tuple(estimate(points[:, :, point]) for point in range(points.shape[2])),
+            reidentified=tuple(
+                estimate(points[:, :, at]) for at in range(points.shape[2]) if not np.isnan(points[:, :, at]).all()
+            ),
             by_hour=self._mean(at, name, "by_hour"),
-            by_location=self._mean(at, name, "by_place"),
+            by_location=self._mean(at, name, "by_location"),
         )
 
     def _people(self, strongest: str) -> tuple[PersonRisk, ...]:

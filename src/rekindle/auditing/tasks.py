@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rekindle.attacks import Attack
 from rekindle.defences import Defence
 from rekindle.errors import InvalidSetting
-from rekindle.evaluation import deal_at_random, stay_if_possible, uniqueness
+from rekindle.evaluation import KNOWN_POINTS, deal_at_random, stay_if_possible, uniqueness_by_k
 from rekindle.evaluation.exposure import Exposure, agreement, expose
 from rekindle.evaluation.usefulness import utility
 from rekindle.model import Calendar, Counts, Locations, Release, Trajectories
@@ -36,7 +36,6 @@ YARDSTICKS: dict[str, Callable[..., Trajectories]] = {"chance": deal_at_random, 
 PERFECT = "perfect"
 """The truth itself, as if all of it had been found: what the other numbers could reach at most."""
 
-TOP_K = range(1, 6)
 _GROWTH = (1, 2, 3, 4, 5, 6, 7, 10, 14, 21, 28, 42, 60, 90, 120, 180, 365)
 
 
@@ -151,13 +150,13 @@ def attack_release(
     counts = repaired(published)
     coarse = truth if truth is None or defence is None else defence.seeded(seed).coarsen(truth)
     recovered = coarse if attempt.name == PERFECT and coarse is not None else attempt.recover(counts, seed)
-    numbers: dict[str, Any] = {"uniqueness": [uniqueness(recovered, k) for k in TOP_K], "people": recovered.people}
+    numbers: dict[str, Any] = {"uniqueness": list(uniqueness_by_k(recovered).values()), "people": recovered.people}
     arrays: dict[str, NDArray[Any]] = {}
     if keep:
         arrays["cells"] = recovered.cells.astype(np.min_scalar_type(len(counts.locations)))
     if truth is None or coarse is None:
         return Result(numbers, arrays)
-    original = _only(truth, coarse)
+    original = _original_rows(truth, coarse)
     found = _for_everyone(expose(recovered, coarse, original=original, seed=seed), coarse, truth)
     arrays |= {f"exposure.{name}": array for name, array in found.arrays().items()}
     if growth:
@@ -186,19 +185,20 @@ def _growth(
 ) -> Iterator[dict[str, float | None]]:
     for days in _days_of_growth(counts.calendar):
         part = slice(0, counts.calendar.day(days - 1).stop)
-        so_far, known = recovered.part(part), truth.part(part)
+        so_far, coarse = recovered.part(part), truth.part(part)
         if attempt.revises and days < counts.calendar.number_of_days:
             so_far = attempt.recover(counts.part(part), seed)
-        found = expose(so_far, known, seed=seed)
+        found = expose(so_far, coarse, seed=seed)
+        known = [at for at, points in enumerate(KNOWN_POINTS) if points <= min(4, coarse.steps)]
         yield {
             "days": days,
-            "accuracy": found.mean_accuracy,
-            "home": None if np.isnan(found.home).all() else float(found.home.mean() * found.weight),
-            "reidentified": float(np.nanmean(found.reidentified[:, min(3, found.reidentified.shape[1] - 1)])),
+            "accuracy": float(found.accuracy.mean()),
+            "home": None if np.isnan(found.home).all() else float(found.home.mean()),
+            "reidentified": float(np.nanmean(found.reidentified[:, known[-1]])),
         }
 
 
-def _only(truth: Trajectories, coarse: Trajectories) -> Trajectories:
+def _original_rows(truth: Trajectories, coarse: Trajectories) -> Trajectories:
     """The people who are in a release, at their original resolution."""
     if coarse.people_ids == truth.people_ids:
         return truth
@@ -214,7 +214,7 @@ def _rows(coarse: Trajectories, truth: Trajectories) -> NDArray[np.int64]:
         raise InvalidSetting(f"The defence gave the truth a person {error.args[0]!r} who was not in it.") from None
 
 
-def _spread(values: NDArray[Any], coarse: Trajectories, truth: Trajectories, absent: float = 0.0) -> NDArray[Any]:
+def _scatter(values: NDArray[Any], coarse: Trajectories, truth: Trajectories, absent: float = 0.0) -> NDArray[Any]:
     """From the people of a release to all people."""
     if coarse.people_ids == truth.people_ids:
         return values
@@ -226,8 +226,8 @@ def _spread(values: NDArray[Any], coarse: Trajectories, truth: Trajectories, abs
 def _for_everyone(found: Exposure, coarse: Trajectories, truth: Trajectories) -> Exposure:
     """Those who are not in a release are not exposed by it: they score 0."""
     absent = {"matched": -1, "error_km": np.nan}
-    names = ("matched", "accuracy", "error_km", "home", "work", "reidentified")
-    spread: dict[str, Any] = {
-        name: _spread(getattr(found, name), coarse, truth, absent.get(name, 0.0)) for name in names
+    names = ("matched", "accuracy", "error_km", "home", "work", "reidentified", "learnt")
+    scattered: dict[str, Any] = {
+        name: _scatter(getattr(found, name), coarse, truth, absent.get(name, 0.0)) for name in names
     }
-    return dataclasses.replace(found, **spread)
+    return dataclasses.replace(found, **scattered)

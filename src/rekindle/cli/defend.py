@@ -121,7 +121,7 @@ def defend(
     console.print(f"Done to the counts: {release.describe()}")
     show_budgets(chain, data.calendar)
     left = utility(data.counts, release, scale=chain.scale)
-    rows = [[f"{m.meaning} ({m.unit}, {m.useful_when} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
+    rows = [[f"{m.meaning} ({m.unit}, {m.direction} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
     console.print(table("What a reader loses", ["", "release"], rows))
     say(f"The release: {out}, its locations: {places}")
 

@@ -63,7 +63,7 @@ def evaluate(
             beside = reference_scores(truth, seeds=seeds, mapping=mapping) if seeds else None
             sure = None
             if found.confidence is not None:
-                sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=mapping)
+                sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=result.mapping)
         numbers = to_json(found.attack, found.settings, result, beside, sure)
         write_json(target, numbers, private=True)
     if output_format == "json":
@@ -78,7 +78,7 @@ def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Co
     head = ["", name] + (["naive", "chance"] if beside else [])
     rows = []
     for metric in METRICS:
-        row = [label(metric), short(metric.value(result))]
+        row = [label(metric), short(result.scores[metric.name])]
         if beside:
             row += [short(beside.naive[metric.name]), short(beside.chance[metric.name])]
         rows.append(row)
@@ -96,8 +96,8 @@ def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Co
         ]
         title = f"What {name} claims with {claims.level:.0%} confidence"
         console.print(table(title, ["", "claimed", "points of them that are right"], rows))
-    if result.mapping_gap:
-        console.print(f"The matching of people is proven to within {result.mapping_gap:.2%} of the least error.")
+    if result.mapping.gap:
+        console.print(f"The matching of people is proven to within {result.mapping.gap:.2%} of the least error.")
 
 
 def _right(share: float) -> str:
@@ -115,7 +115,7 @@ def to_json(
     values: dict[str, Any] = {"attack": attack, "settings": settings, "result": result.to_json()}
     people = result.per_person
     values["per_person"] = {
-        "matched_truth": people.matched.tolist(),
+        "matched_recovered": people.matched.tolist(),
         "accuracy": people.accuracy.tolist(),
         "mean_error_km": people.error_km.tolist(),
         "levenshtein_accuracy": people.levenshtein_accuracy.tolist(),

@@ -93,7 +93,7 @@ def make_attack(name: str, settings: dict[str, Any]) -> Attack:
     return attack
 
 
-def label(metric: Metric) -> str:
+def label(metric: Metric[Any]) -> str:
     """The name of a metric, with its unit."""
     return f"{metric.name.removesuffix('_' + metric.unit).replace('_', ' ')} ({metric.unit})"
 

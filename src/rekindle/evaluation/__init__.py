@@ -2,7 +2,6 @@
 
 from rekindle.evaluation.chance import deal_at_random, stay_if_possible
 from rekindle.evaluation.confidence import Claims, Confidence, PrecisionCurve, assess_confidence, precision_curve
-from rekindle.evaluation.unique import count_sets, top_locations, uniqueness_by_k
 from rekindle.evaluation.exposure import Exposure, agreement, expose
 from rekindle.evaluation.lookup import KNOWN_POINTS, Lookup, look_up, unique_points
 from rekindle.evaluation.mapping import Mapping, map_people
@@ -16,6 +15,7 @@ from rekindle.evaluation.scores import (
     evaluate,
     reference_scores,
 )
+from rekindle.evaluation.unique import count_sets, top_locations, uniqueness_by_k
 from rekindle.evaluation.usefulness import UTILITIES, Utility, implied_flows, utility
 
 __all__ = [

@@ -13,9 +13,9 @@ from rapidfuzz.distance import Levenshtein
 from rekindle import checks
 from rekindle.errors import InvalidData
 from rekindle.evaluation.chance import deal_at_random, stay_if_possible
-from rekindle.evaluation.unique import count_sets
 from rekindle.evaluation.mapping import Mapping, MappingMethod, errors_km, resolve_mapping, right_points
 from rekindle.evaluation.metrics import Metric
+from rekindle.evaluation.unique import count_sets
 from rekindle.model import Trajectories
 from rekindle.progress import Progress
 
@@ -49,9 +49,27 @@ class PerPerson:
 
 METRICS: tuple[Metric[PerPerson], ...] = (
     Metric("accuracy", "share", "higher", "points in the right location", lambda one: float(one.accuracy.mean())),
-    Metric("mean_error_km", "km", "lower", "distance of a point to the truth", lambda one: float(np.nanmean(one.error_km))),
-    Metric("recovery_error_km", "km", "lower", "sum of all distances", lambda one: float(np.nansum(one.error_km) * one.steps)),
-    Metric("levenshtein_accuracy", "share", "higher", "like accuracy, but stays may be shifted in time", lambda one: float(one.levenshtein_accuracy.mean())),
+    Metric(
+        "mean_error_km",
+        "km",
+        "lower",
+        "distance of a point to the truth",
+        lambda one: float(np.nanmean(one.error_km)),
+    ),
+    Metric(
+        "recovery_error_km",
+        "km",
+        "lower",
+        "sum of all distances",
+        lambda one: float(np.nansum(one.error_km) * one.steps),
+    ),
+    Metric(
+        "levenshtein_accuracy",
+        "share",
+        "higher",
+        "like accuracy, but stays may be shifted in time",
+        lambda one: float(one.levenshtein_accuracy.mean()),
+    ),
 )
 """The numbers that every evaluation has one of. To add one, add a line here."""
 
@@ -220,9 +238,7 @@ class ReferenceScores:
     naive: dict[str, Spread]
 
 
-def reference_scores(
-    truth: Trajectories, *, seeds: int = 5, mapping: MappingMethod = "optimal"
-) -> ReferenceScores:
+def reference_scores(truth: Trajectories, *, seeds: int = 5, mapping: MappingMethod = "optimal") -> ReferenceScores:
     """Measure chance (everyone placed at random) and the naive attack (people stay), each over several seeds.
 
     Parameters

@@ -63,7 +63,9 @@ class Utility:
 
 UTILITIES: tuple[Metric[Utility], ...] = (
     Metric("count_error", "share", "lower", "error of counts", attrgetter("count_error")),
-    Metric("location_total_error", "share", "lower", "error of totals of locations", attrgetter("location_total_error")),
+    Metric(
+        "location_total_error", "share", "lower", "error of totals of locations", attrgetter("location_total_error")
+    ),
     Metric("hour_total_error", "share", "lower", "error of totals of hours", attrgetter("hour_total_error")),
     Metric("profile_error", "share", "lower", "error of locations by hour of the day", attrgetter("profile_error")),
     Metric("flow_error", "share", "lower", "error of implied flows between locations", attrgetter("flow_error")),

@@ -19,7 +19,7 @@ import rekindle
 from rekindle.auditing.results import AttackRisk, Audit, ReleaseRisk
 from rekindle.auditing.risk import Estimate
 from rekindle.auditing.verdict import LEVELS
-from rekindle.evaluation import METRICS
+from rekindle.evaluation import KNOWN_POINTS, METRICS
 from rekindle.evaluation.usefulness import UTILITIES
 from rekindle.io.safety.files import new_file
 from rekindle.model import Locations
@@ -201,12 +201,12 @@ class _Page:
             ]
             if best.home is not None:
                 cards.append((words.percent(best.home.value), "of homes found", f"guessing {_plain(chance.home)}"))
-            if len(best.reidentified) >= 4:
+            if len(best.reidentified) >= 3:
                 cards.append(
                     (
-                        words.percent(best.reidentified[3].value),
+                        words.percent(best.reidentified[2].value),
                         "found again from 4 known moments",
-                        f"guessing {_plain(chance.reidentified[3])}",
+                        f"guessing {_plain(chance.reidentified[2])}",
                     )
                 )
             items = "".join(
@@ -268,7 +268,7 @@ class _Page:
             f'<span class="{css}">{number}</span>{escape(one.label)}<small>strongest: {escape(best.attack)}</small>'
         ]
         if known:
-            points = best.reidentified[3:4]
+            points = best.reidentified[2:3]
             row += [
                 _cell(best.advantage),
                 _cell(best.accuracy),
@@ -379,13 +379,13 @@ class _Page:
             charts.Line(
                 label.get(name, name),
                 self.css(name),
-                [(at + 1, one.value) for at, one in enumerate(self.given.attacks[name].reidentified)],
+                [(KNOWN_POINTS[at], one.value) for at, one in enumerate(self.given.attacks[name].reidentified)],
             )
             for name in names
         ]
         chart = charts.lines(
             "How often someone who knows some moments finds the right person", points,
-            xname="moments that someone knows", xticks=[(at, str(at)) for at in range(1, 6)], dots=True,
+            xname="moments that someone knows", xticks=[(at, str(at)) for at in KNOWN_POINTS], dots=True,
         )  # fmt: skip
         grown = self.audit.growth.get(self.best.attack, ())
         guess = self.audit.growth.get("chance", ())
@@ -408,7 +408,7 @@ class _Page:
             "How often the best match is the right person and nobody else",
             ["Moments known", *(label.get(name, name) for name in names)],
             [
-                [str(at + 1), *(_cell(self.given.attacks[name].reidentified[at]) for name in names)]
+                [str(KNOWN_POINTS[at]), *(_cell(self.given.attacks[name].reidentified[at]) for name in names)]
                 for at in range(len(self.best.reidentified))
             ],
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rekindle.auditing.results import Audit, ReleaseRisk
 from rekindle.auditing.risk import Estimate
+from rekindle.evaluation import KNOWN_POINTS
 
 __all__ = ["advice", "headline", "percent", "summary", "within"]
 
@@ -55,12 +56,13 @@ def summary(audit: Audit) -> list[str]:
     if best.home is not None:
         work = "" if best.work is None else f", and where {percent(best.work.value)} spend their working hours"
         found.append(f"It finds where {percent(best.home.value)} of the people spend their nights{work}.")
-    if len(best.reidentified) >= _FOUR:
-        known, top = best.reidentified[_FOUR - 1], given.attacks["perfect"].reidentified[_FOUR - 1]
+    at = KNOWN_POINTS.index(_FOUR)
+    if len(best.reidentified) > at:
+        known, top = best.reidentified[at], given.attacks["perfect"].reidentified[at]
         found.append(
             f"Someone who knows where a person was at {_FOUR} random moments finds the right rebuilt path, and only that "
             f"one, {percent(known.value)} of the time; in the true data it would be {percent(top.value)}, "
-            f"by guessing {_value(chance.reidentified[_FOUR - 1])}."
+            f"by guessing {_value(chance.reidentified[at])}."
         )
     half = sum(person.accuracy > 0.5 for person in audit.people)
     found.append(

@@ -160,18 +160,19 @@ def measure(subject: Subject, effort: Effort, done: Callable[[], None] = lambda:
         done()
     if truth is None:
         return Measured(subject, recoveries, consistency, with_scipy=with_scipy)
-    confidence = None
     if effort.habits != "none":
         recoveries["habits"] = [run(Habits(effort=effort.habits, seed=seed)) for seed in range(effort.habits_seeds)]
-        sure = recoveries["habits"][0].confidence
-        if sure is not None:
-            confidence = assess_confidence(recoveries["habits"][0].trajectories, sure, truth)
     evaluations = {
         name: [evaluate(guess(counts, seed=seed), truth) for seed in range(effort.orders)]
         for name, guess in (("chance", deal_at_random), ("naive", stay_if_possible))
     }
     for name, several in recoveries.items():
         evaluations[name] = [evaluate(one.trajectories, truth) for one in several]
+    confidence = None
+    first = recoveries["habits"][0] if "habits" in recoveries else None
+    if first is not None and first.confidence is not None:
+        mapping = evaluations["habits"][0].mapping
+        confidence = assess_confidence(first.trajectories, first.confidence, truth, mapping=mapping)
     enhancements = {"baseline": evaluations["baseline"]}
     lookback: dict[int, list[Evaluation]] = {}
     for seed in range(effort.orders):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rekindle import __version__
 from rekindle.evaluation import Evaluation, Spread
-from rekindle.evaluation.unique import distinct_sets, uniqueness
+from rekindle.evaluation.unique import count_sets
 from rekindle.model.calendar import format_step
 from rekindle.reproduce.measure import FIRST_DAY, Effort, Measured
 from rekindle.reproduce.paper import PAPER
@@ -111,13 +111,12 @@ def _uniqueness_tables(results: Sequence[Measured]) -> Iterable[Table]:
         if one.subject.truth is not None:
             who = {"truth": [one.subject.truth]} | who
         for name, several in who.items():
-            for measure, rows in ((uniqueness, by_text), (distinct_sets, by_code)):
-                rows.append(
-                    [one.subject.name, name, *(_spread([measure(people, k) for people in several]) for k in ks)]
-                )
+            counted = [count_sets(people) for people in several]
+            for measure, rows in enumerate((by_text, by_code)):
+                rows.append([one.subject.name, name, *(_spread([each[measure][k] for each in counted]) for k in ks)])
             if name in one.with_scipy:
-                sets = [distinct_sets(one.with_scipy[name], k) for k in ks]
-                by_code.append(["", f"{name}, SciPy's ties", *(f"{value:.3f}" for value in sets)])
+                sets = count_sets(one.with_scipy[name])[1]
+                by_code.append(["", f"{name}, SciPy's ties", *(f"{sets[k]:.3f}" for k in ks)])
             if one.subject.paper is not None and name in one.subject.paper.distinct_sets:
                 theirs = one.subject.paper.distinct_sets[name]
                 by_code.append(["", f"{name}, the paper", *(f"{value:.3f}" for value in theirs)])

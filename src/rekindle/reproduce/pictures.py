@@ -172,7 +172,7 @@ def _draw_uniqueness(one: Measured, axes: Axes) -> None:
 
 
 def _uniqueness_table(results: Sequence[Measured]) -> pl.DataFrame:
-    from rekindle.evaluation.unique import distinct_sets, uniqueness
+    from rekindle.evaluation.unique import count_sets
 
     rows: list[tuple[str, str, int, int, float, float]] = []
     for one in results:
@@ -181,10 +181,8 @@ def _uniqueness_table(results: Sequence[Measured]) -> pl.DataFrame:
             people = {"truth": [one.subject.truth]} | people
         for name, several in people.items():
             for order, paths in enumerate(several):
-                rows += [
-                    (one.subject.name, name, order, k, uniqueness(paths, k), distinct_sets(paths, k))
-                    for k in range(1, 6)
-                ]
+                unique, distinct = count_sets(paths)
+                rows += [(one.subject.name, name, order, k, unique[k], distinct[k]) for k in unique]
     return pl.DataFrame(rows, ["dataset", "who", "order", "k", "uniqueness", "distinct_sets"], orient="row")
 
 
@@ -249,11 +247,8 @@ def _paths(one: Measured) -> Iterator[Picture]:
     moves = [np.count_nonzero(np.diff(truth.cells[:, day], axis=1), axis=1) for day in days]
     best = int(np.argmax([each.sum() for each in moves]))
     steps, number = days[best], list(truth.calendar.days()).index(days[best])
-    result = one.evaluations["enhanced"][0].per_person
-    right = np.empty(truth.people)
-    right[result.matched] = (recoveries["enhanced"].cells[:, steps] == truth.cells[result.matched][:, steps]).mean(
-        axis=1
-    )
+    rows = one.evaluations["enhanced"][0].per_person.matched
+    right = (recoveries["enhanced"].cells[rows, steps] == truth.cells[:, steps]).mean(axis=1)
     movers = np.flatnonzero(moves[best] >= max(1, np.median(moves[best])))
     ranked = movers[np.argsort(-right[movers], kind="stable")]
     for which, person in (("well", int(ranked[0])), ("middling", int(ranked[len(ranked) // 2]))):
@@ -273,7 +268,7 @@ def _path_table(truth: Trajectories, recoveries: dict[str, Trajectories], person
 
     paths = {"truth": truth.cells[person, steps]}
     for name, found in recoveries.items():
-        row = int(np.flatnonzero(map_people(found, truth).matched == person)[0])
+        row = int(map_people(found, truth).recovered[person])
         paths[name] = found.cells[row, steps]
     xy = truth.locations.xy_km
     return pl.concat(

@@ -17,7 +17,7 @@ from rekindle.attacks import Recovery
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation import Evaluation
 from rekindle.evaluation.confidence import Confidence
-from rekindle.evaluation.unique import uniqueness
+from rekindle.evaluation.unique import uniqueness_by_k
 from rekindle.model import Trajectories
 from rekindle.report.colours import COLOURS, colours_of
 from rekindle.report.figures.style import new_figure
@@ -166,7 +166,7 @@ def _uniqueness(found: Found) -> list[float]:
     if isinstance(found, Evaluation):
         return [found.uniqueness[k] for k in range(1, 6)]
     people = found.trajectories if isinstance(found, Recovery) else found
-    return [uniqueness(people, k) for k in range(1, 6)]
+    return list(uniqueness_by_k(people).values())
 
 
 def draw_lookback(accuracies: Mapping[int, Numbers], *, attack: str = "enhanced", axes: Axes | None = None) -> Axes:

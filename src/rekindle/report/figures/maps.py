@@ -185,7 +185,7 @@ def draw_paths(
     paths = []
     for name, found in recoveries.items():
         people = found.trajectories if isinstance(found, Recovery) else found
-        row = int(np.flatnonzero(map_people(people, truth).matched == person)[0])
+        row = int(map_people(people, truth).recovered[person])
         paths.append((name, name, people.cells[row, steps], colours[name]))
     return _draw_beside(truth, person, steps, paths)
 

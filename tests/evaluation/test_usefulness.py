@@ -1,14 +1,16 @@
+"""What is left of a release's use, against cases computed by hand."""
+
 import dataclasses
 
 import numpy as np
 import pytest
 from scipy import stats
-from tests.small import random_truth
+from tests.small import line, random_truth
 
 import rekindle as rk
 from rekindle.defences import Chain, CoarserSpace, CoarserTime, LaplaceNoise, Round, Sample, Suppress
 from rekindle.evaluation import UTILITIES, Utility, implied_flows, utility
-from rekindle.evaluation.usefulness import read_at
+from rekindle.evaluation.usefulness import _mean_ranks, read_at
 from rekindle.model import Release
 
 row = rk.Locations(np.column_stack([np.arange(4) + 0.5, np.full(4, 0.5)]))
@@ -24,12 +26,12 @@ def test_nothing_lost(truth):
     for same in (counts, Release.of(counts)):
         left = utility(counts, same)
         for metric in UTILITIES:
-            assert metric.value(left) == (1.0 if metric.useful_when == "higher" else 0.0)
+            assert metric.value(left) == (1.0 if metric.direction == "higher" else 0.0)
 
 
 def test_every_number_is_registered_with_its_direction():
     assert [metric.name for metric in UTILITIES] == [field.name for field in dataclasses.fields(Utility)]
-    assert {metric.useful_when for metric in UTILITIES} == {"higher", "lower"}
+    assert {metric.direction for metric in UTILITIES} == {"higher", "lower"}
 
 
 def test_by_hand():
@@ -38,7 +40,7 @@ def test_by_hand():
     release = Release([[4, 0, 0, 0], [np.nan, 2, 0, 0], [0, 2, 1, 1], [0, 0, 5, 2]], row, calendar)
     left = utility(counts, release)
     assert left.count_error == 5 / 16
-    assert left.place_total_error == (2 + 3) / 16
+    assert left.location_total_error == (2 + 3) / 16
     assert left.hour_total_error == (2 + 3) / 16
     assert left.profile_error == (2 + 3) / 16
     assert left.withheld == 1 / 16
@@ -46,11 +48,36 @@ def test_by_hand():
     assert left.busiest_rank_correlation == pytest.approx(stats.spearmanr(*totals).statistic)
 
 
+def test_errors_withheld_numbers_and_scale_by_hand():
+    truth = line([0, 0, 1, 1], [0, 0, 0, 1], [4, 4, 4, 4])
+    counts = truth.counts()
+    same = utility(counts, counts)
+    assert same.to_json() == {metric.name: metric.value(same) for metric in UTILITIES}
+    assert same.count_error == same.flow_error == same.withheld == 0
+    assert same.busiest_rank_correlation == 1
+    values = counts.values.astype(float)
+    values[0, 4] = np.nan
+    values[2, 0] = 3.0
+    found = utility(counts, Release(values, counts.locations, counts.calendar))
+    assert found.count_error == pytest.approx(3 / 12)
+    assert found.location_total_error == pytest.approx(3 / 12)
+    assert found.hour_total_error == pytest.approx(3 / 12)
+    assert found.profile_error == pytest.approx(3 / 12)
+    assert found.withheld == pytest.approx(1 / 20)
+    twice = utility(counts, Release(counts.values * 2.0, counts.locations, counts.calendar))
+    assert twice.count_error == 1
+    halved = utility(counts, Release(counts.values * 2.0, counts.locations, counts.calendar), scale=0.5)
+    assert halved.count_error == 0
+
+
 def test_implied_flows_by_hand():
     flows = implied_flows(np.array([[4.0, 0, 0, 0], [2, 2, 0, 0], [0, 2, 1, 1]]))
     assert flows.tolist() == [[0, 2, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
     # Two of the four who come are from nowhere.
     assert implied_flows(np.array([[2.0, 0, 0], [0, 2, 2]])).tolist() == [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
+    # One leaves and arrives nowhere.
+    values = np.array([[4.0, 0.0, 2.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [-2.0, 2.0, 3.0]])
+    assert implied_flows(values).tolist() == [[0.0, 2.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     # Negative numbers are nobody.
     assert implied_flows(np.array([[2.0, -5], [0, 2]])).tolist() == [[0, 2], [0, 0]]
 
@@ -109,10 +136,10 @@ def test_places_without_an_order():
 
 def test_refuses(truth):
     counts = truth.counts()
-    with pytest.raises(rk.InvalidSetting, match="scale is 0"):
+    with pytest.raises(rk.InvalidSetting, match="`scale` is 0"):
         utility(counts, counts, scale=0)
     finer = rk.Counts([[1, 0, 0, 0]], row, rk.Calendar("2024-03-01", "1h"))
-    with pytest.raises(rk.InvalidData, match="has 16 places, the counts 4"):
+    with pytest.raises(rk.InvalidData, match="has 16 locations, the counts 4"):
         utility(finer, counts)
 
 
@@ -121,3 +148,16 @@ def test_is_deterministic_and_leaves_its_input(truth):
     before = release.values.copy()
     assert utility(counts, release) == utility(counts, release)
     assert np.array_equal(release.values, before)
+
+
+def test_a_coarse_release_is_read_at_the_detail_of_the_counts():
+    fine = rk.Locations([[0.0, 0.0], [1.0, 0.0], [10.0, 0.0]])
+    coarse = rk.Locations([[0.5, 0.0], [10.0, 0.0]])
+    release = Release(np.array([[4.0, 1.0], [2.0, np.nan]]), coarse, rk.Calendar("2024-03-01", "2h"))
+    read = read_at(release, fine, rk.Calendar("2024-03-01", "1h", 6))
+    assert read.tolist() == [[2, 2, 1], [2, 2, 1], [1, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 0]]
+
+
+def test_ranks_are_those_of_scipy():
+    for values in (np.array([3.0, 1.0, 3.0, 2.0]), np.random.default_rng(0).integers(0, 6, 20).astype(float)):
+        assert np.array_equal(_mean_ranks(values), stats.rankdata(values))
