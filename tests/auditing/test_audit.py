@@ -184,7 +184,7 @@ def test_growing_noise_and_growing_thresholds_protect_and_cost(truth):
         [LaplaceNoise(epsilon=epsilon, per="event") for epsilon in (10, 0.1, 0.001)],
         [Suppress(below=below) for below in (2, 3, 4)],
     ):
-        releases = small_audit(truth, defences=ladder, seeds=2).releases
+        releases = small_audit(truth, defences=ladder, seeds=2, people=truth.people).releases
         shares = [one.strongest.advantage for one in releases]
         errors = [one.utility["count_error"] for one in releases]
         assert errors == sorted(errors)

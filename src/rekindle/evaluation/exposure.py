@@ -134,7 +134,13 @@ def expose(
 
 
 def agreement(one: Trajectories, other: Trajectories) -> float:
-    """Share of points in which two recoveries agree, after their people were matched; unmatched people count as 0."""
+    """Share of points in which two recoveries agree, after their people were matched; unmatched people count as 0.
+
+    Parameters
+    ----------
+    one, other
+        Recoveries over the same locations and steps.
+    """
     alike = right_points(one, other, map_people(one, other)).sum()
     return float(alike / (max(one.people, other.people) * one.steps))
 
