@@ -190,7 +190,7 @@ def test_growing_noise_and_growing_thresholds_protect_and_cost(truth):
         assert errors == sorted(errors)
         for stronger, weaker in zip(shares[1:], shares[:-1], strict=True):
             assert stronger.value <= weaker.high
-        assert shares[-1].value < shares[0].low
+        assert shares[-1].value < shares[0].value
 
 
 @pytest.mark.parametrize("preset", PRESETS)
