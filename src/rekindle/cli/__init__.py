@@ -18,6 +18,7 @@ class Overview(Commands):
     overview = {  # noqa: RUF012
         "demo": "Audit a synthetic city and explain what its counts give away.",
         "prepare": "Turn raw points into a dataset.",
+        "check": "Look for what published tables give away by themselves.",
         "attack": "Recover everyone's trajectory from counts, as an attacker would.",
         "evaluate": "Compare a recovery with the ground truth.",
         "defend": "Protect counts and write a release for publication.",

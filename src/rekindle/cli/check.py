@@ -1,0 +1,82 @@
+"""`rekindle check`: what published tables give away by themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rekindle.checking import RULES, Settings
+from rekindle.checking import check as check_tables
+from rekindle.checking.finding import Finding, Severity
+from rekindle.checking.linter import read_config
+from rekindle.cli.console import print_json, say
+from rekindle.cli.options import Format, Quiet
+
+FOUND = 3
+"""Exit code where something was found that is as grave as --fail-on says."""
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+def check(
+    release: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Published tables (csv or parquet; counts or flows), or dataset folders. Several are checked together."
+        ),
+    ],
+    ignore: Annotated[list[str] | None, typer.Option(help="A rule to leave out; may be repeated.")] = None,
+    withheld_below: Annotated[
+        float | None, typer.Option(help="What withheld numbers lie below, if the publisher says so.")
+    ] = None,
+    narrow: Annotated[
+        float | None,
+        typer.Option(help="Report withheld numbers whose limits are at most so far apart. Default: 2."),
+    ] = None,
+    mostly_empty: Annotated[
+        float | None, typer.Option(help="Share of steps at which an isolated location is empty. Default: 0.95.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option(help="Column of numbers, if it is not called count, value, trips or the like.")
+    ] = None,
+    fail_on: Annotated[Severity, typer.Option(help=f"Exit with {FOUND} if a finding is as grave as this.")] = "error",
+    output_format: Format = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Look for what published tables give away by themselves.
+
+    Needs no ground truth and makes no attack, so it takes seconds. Settings may also stand in pyproject.toml, under
+    [tool.rekindle.check].
+    """
+    config = read_config(Path.cwd())
+    ignored = [*config.pop("ignore", []), *(ignore or [])]
+    given = {"withheld_below": withheld_below, "narrow": narrow, "mostly_empty": mostly_empty}
+    settings = Settings(**config | {name: number for name, number in given.items() if number is not None})
+    tables = [path / "counts.parquet" if path.is_dir() else path for path in release]
+    found = check_tables(*tables, ignore=ignored, settings=settings, value=value)
+    if output_format == "json":
+        print_json({"rules": [name for name in RULES if name not in ignored], "findings": found.to_json()})
+    else:
+        for one in found:
+            _show(one)
+        say(_summary(len(found), len(tables)))
+    if found.at_least(fail_on):
+        raise typer.Exit(FOUND)
+
+
+def _show(one: Finding) -> None:
+    rows = ""
+    if one.rows:
+        more = f" and {one.more:,} more" if one.more else ""
+        rows = f", row{'s' if len(one.rows) > 1 else ''} {', '.join(map(str, one.rows))}{more}"
+    say(f"{one.table}{rows}: ", (one.severity, COLOURS[one.severity]), f" {one.rule}: {one.what}")
+    say(f"    {one.why}")
+    say(f"    {one.fix}\n")
+
+
+def _summary(findings: int, tables: int) -> str:
+    checked = f"{tables} table{'s' if tables > 1 else ''} checked"
+    if not findings:
+        return f"{checked}, nothing found. That does not make a release safe: run rekindle audit."
+    return f"{checked}, {findings} finding{'s' if findings > 1 else ''}. To see what attacks recover, run rekindle audit."
