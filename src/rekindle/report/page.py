@@ -1,57 +1,49 @@
-"""The report: one HTML file that opens from disk, asks nobody for anything, and shows names as text."""
+"""The report of an audit: what its template shows. One HTML file that opens from disk and shows names as text."""
 
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
-from collections.abc import Iterable, Sequence
-from html import escape
-from importlib.resources import files
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 import rekindle
-from rekindle.auditing.results import AttackRisk, Audit, ReleaseRisk
+from rekindle.auditing.results import AttackRisk, Audit, Exposed
 from rekindle.auditing.risk import Estimate
 from rekindle.auditing.verdict import LEVELS
-from rekindle.evaluation import KNOWN_POINTS, METRICS
+from rekindle.evaluation import METRICS
 from rekindle.evaluation.usefulness import UTILITIES
 from rekindle.io.safety.files import new_file
 from rekindle.model import Locations
 from rekindle.report import charts, words
-from rekindle.report.colours import COLOURS
+from rekindle.report.colours import colours_of
+from rekindle.report.render import Table, render
 
-__all__ = ["write_page"]
+__all__ = ["build_page", "write_page"]
 
 _REPLAY_BYTES = 3_500_000
 _LISTED_PEOPLE = 20
 _LISTED_PLACES = 10
 _DRAWN_PLACES = 4000
-_SPARE_COLOURS = ("#56B4E9", "#D55E00", "#F0E442")
-_TONES = {
-    "cannot tell": "mild",
-    "no better than guessing": "good",
-    "low": "good",
-    "moderate": "mild",
-    "high": "bad",
-    "very high": "worst",
-    "unknown": "none",
-}
+_TONES = {"moderate": "mild", "cannot tell": "mild", "high": "bad", "very high": "worst", "unknown": "none"}
+_LABELS = {"perfect": "in the true data", "frozen": "naive on frozen counts"}
 
 
-def write_page(path: str | Path, audit: Audit, *, include_truth: bool = False, overwrite: bool = True) -> None:
-    """Write the report of an audit to one file, whole or not at all."""
-    text = build_page(audit, include_truth=include_truth)
-    with new_file(path, overwrite=overwrite) as temporary:
+def write_page(
+    path: str | Path, audit: Audit, *, include_truth: bool = False, names: bool = False, overwrite: bool = True
+) -> None:
+    """Write the report of an audit to one file, whole or not at all, for its owner alone."""
+    text = build_page(audit, include_truth=include_truth, names=names)
+    with new_file(path, overwrite=overwrite, private=True) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def build_page(audit: Audit, *, include_truth: bool = False) -> str:
+def build_page(audit: Audit, *, include_truth: bool = False, names: bool = False) -> str:
     """Build the report of an audit.
 
     Parameters
@@ -59,500 +51,311 @@ def build_page(audit: Audit, *, include_truth: bool = False) -> str:
     audit
         What was found.
     include_truth
-        Whether the page may carry the true paths. Without, it carries none, and does not say whose a rebuilt path is.
+        Include the true paths. Otherwise the page contains none, and does not say whose a rebuilt path is.
+    names
+        Show people's real IDs instead of their ranks by exposure.
     """
-    page = _Page(audit, include_truth and audit.truth is not None)
-    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8") + page.colours()
-    script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
-    # The page may run its own script and style, and nothing else: no request, no frame, no form.
-    policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        '<meta name="robots" content="noindex">\n'
-        "<title>Audit of a release of people counts</title>\n"
-        f"<style>{style}</style>\n</head>\n<body>\n{page.body()}\n"
-        f'<script type="application/json" id="data">{_safe_json(page.replay_data())}</script>\n'
-        f"<script>{script}</script>\n</body>\n</html>\n"
-    )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _safe_json(value: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return _Page(audit, include_truth and audit.truth is not None, names).render()
 
 
 class _Page:
-    """The parts of the page."""
+    """What the template shows of an audit."""
 
-    def __init__(self, audit: Audit, include_truth: bool) -> None:
-        self.audit, self.include_truth = audit, include_truth
+    def __init__(self, audit: Audit, include_truth: bool, names: bool) -> None:
+        self.audit, self.include_truth, self.names = audit, include_truth, names
         self.given, self.best = audit.given, audit.given.strongest
-        self.names = list(audit.given.attacks)
+        self.attacks = list(self.given.attacks)
+        self.colours = colours_of(name for name in self.attacks if name != "perfect") | {"perfect": "var(--truth)"}
+        self.people = [one.person if names else str(rank) for rank, one in enumerate(audit.people, 1)]
         self.side = _lattice_side(audit.recovered.locations)
-        self.replay = self._replay()
-
-    def colour(self, attack: str) -> str:
-        """One colour for each attack; the truth has the page's own ink."""
-        others = [name for name in self.names if name not in COLOURS and name != "perfect"]
-        return COLOURS.get(attack) or _SPARE_COLOURS[others.index(attack) % len(_SPARE_COLOURS)]
 
     def css(self, attack: str) -> str:
         """The class that gives an attack its colour; names of attacks are not trusted to be class names."""
-        return f"a{self.names.index(attack)}"
+        return f"a{self.attacks.index(attack)}"
 
-    def colours(self) -> str:
-        """Rules for these classes."""
-        return "".join(
-            f".{self.css(name)}{{--c:{'var(--truth)' if name == 'perfect' else self.colour(name)}}}"
-            for name in self.names
-        )
-
-    def body(self) -> str:
-        known = self.audit.truth is not None
-        sections = [("summary", "The answer", self.summary())]
-        if known:
-            sections.append(("defences", "What would protect people", self.defences()))
-            sections.append(("people", "Who is exposed", self.people()))
-            sections.append(("where", "When and where", self.when_and_where()))
-            sections.append(("found", "Could someone find a person in it?", self.reidentification()))
-        else:
-            sections.append(("agreement", "How far the attacks agree", self.agreement()))
-            sections.append(("defences", "What defences would cost", self.defence_table()))
-        sections.append(("replay", "Watch a rebuilt day", self.replay_section()))
-        sections.append(("method", "How this was found", self.method()))
-        links = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title, _ in sections)
-        content = "\n".join(
-            f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escape(title)}</h2>{text}</section>'
-            for name, title, text in sections
-        )
-        return (
-            '<a class="skip" href="#summary">To the answer</a>'
-            f"<header><h1>Audit of a release of people counts</h1>{self.facts()}{self.notice()}"
-            f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>\n<main>\n{content}\n</main>\n'
-            f"<footer>Made by Rekindle {escape(rekindle.__version__)}. This page holds everything it shows and asks no "
-            "other computer for anything.</footer>"
-        )
-
-    def facts(self) -> str:
-        settings = self.audit.settings
-        calendar = self.audit.recovered.calendar
-        people = settings["people"] or f"About {settings['people_in_release']}"
-        return (
-            f"<p>{people} people, {settings['locations']} places, {settings['steps']} steps of "
-            f"{escape(str(settings['calendar']['step']))} from {calendar.start:%d %B %Y} on "
-            f"({calendar.number_of_days} days).</p>"
+    def render(self) -> str:
+        audit, known = self.audit, self.audit.truth is not None
+        shown = self._replay()
+        return render(
+            "audit.html.jinja",
+            title="Privacy audit of a release of people counts",
+            colours="".join(f".{self.css(name)}{{--c:{self.colours[name]}}}" for name in self.attacks),
+            version=rekindle.__version__,
+            audit=audit,
+            given=self.given,
+            best=self.best,
+            known=known,
+            include_truth=self.include_truth,
+            names=self.names,
+            headline=words.headline(audit),
+            level=words.level(audit),
+            tone=_TONES.get(audit.verdict.level, "good"),
+            reasons=words.reasons(audit),
+            cards=self.cards() if known else (),
+            summary=words.summary(audit),
+            advice=words.advice(audit),
+            releases=self.releases(),
+            release_table=self.release_table(known),
+            agreement=self.agreement(),
+            uniqueness=self.uniqueness(),
+            replay={"people": [name for name, _ in shown], "day": self._liveliest_day()},
+            data=self.replay_data([paths for _, paths in shown]),
+            metrics=METRICS[:2],
+            utilities=UTILITIES,
+            **(self.with_truth() if known else {}),
         )
 
-    def notice(self) -> str:
-        if self.include_truth:
-            return (
-                '<p class="notice sensitive"><strong>This report carries the truth.</strong> It holds the true paths of '
-                "people and says which rebuilt path is whose. Whoever has this file has them: keep it as safe as the data "
-                "it was made from.</p>"
-            )
-        if self.audit.truth is not None:
-            return (
-                '<p class="notice">This report does not carry the true paths, nor does it say whose a rebuilt path is. It '
-                "does name people with how exposed they are: show it to those who may know that.</p>"
-            )
-        return (
-            '<p class="notice"><strong>Audited without the truth.</strong> '
-            + escape(" ".join(self.audit.unknown))
-            + "</p>"
-        )
+    def with_truth(self) -> dict[str, Any]:
+        """What only the truth can show."""
+        return {
+            "privacy_and_use": self.privacy_and_use(),
+            "attackers": self.attackers(),
+            "exposed": self.exposed(),
+            "people": self.people_chart(),
+            "people_table": self.people_table(),
+            "quartiles": np.quantile([person.accuracy for person in self.audit.people], [0.25, 0.5, 0.75]).tolist(),
+            "hours": self.hours(),
+            "extremes": _extremes(self.best.by_hour),
+            **self.places(),
+            "learnt": self.learnt(),
+            "growth": self.growth(),
+            "precision": self.precision(),
+            "attack_table": self.attack_table(),
+        }
 
-    def summary(self) -> str:
-        audit, best = self.audit, self.best
-        tone = _TONES[audit.verdict.level]
-        level = (
-            "risk unknown"
-            if tone == "none"
-            else audit.verdict.level
-            if "guessing" in audit.verdict.level or "tell" in audit.verdict.level
-            else f"{audit.verdict.level} risk"
-        )
-        parts = [
-            f'<p class="verdict">{escape(words.headline(audit))}</p>',
-            f'<p><span class="level {tone}">{escape(level.capitalize())}</span></p>',
-        ]
+    def cards(self) -> list[tuple[str, str, str]]:
+        """The largest numbers: the number, what it is, and what stands beside it."""
+        best, chance = self.best, self.given.attacks["chance"]
+        found = []
         if best.advantage is not None and best.accuracy is not None:
-            chance = self.given.attacks["chance"]
-            cards = [
-                (
-                    words.percent(best.advantage.value),
-                    "of the way from guessing to knowing everything",
-                    _range(best.advantage),
-                ),
-                (
-                    words.percent(best.accuracy.value),
-                    "of the time in the right place",
-                    f"{_range(best.accuracy)}; guessing {_plain(chance.accuracy)}",
-                ),
-            ]
-            if best.home is not None:
-                cards.append((words.percent(best.home.value), "of homes found", f"guessing {_plain(chance.home)}"))
-            if len(best.reidentified) >= 3:
-                cards.append(
-                    (
-                        words.percent(best.reidentified[2].value),
-                        "found again from 4 known moments",
-                        f"guessing {_plain(chance.reidentified[2])}",
-                    )
-                )
-            items = "".join(
-                f"<li><b>{escape(a)}</b><span>{escape(b)}</span><small>{escape(c)}</small></li>" for a, b, c in cards
+            found.append((words.percent(best.advantage.value), "advantage over chance", _interval(best.advantage)))
+        if best.exposed is not None:
+            half, almost = best.exposed.half, best.exposed.almost_all
+            by_chance = f"{half.by_chance:.1f}".removesuffix(".0")
+            text = "with more than half of their time recovered"
+            found.append(
+                (f"{half.people} of {half.of}", text, f"{almost.people} with more than 90%; guessing {by_chance}")
             )
-            parts.append(f'<ul class="cards">{items}</ul>')
-        parts.append(_list(words.summary(audit)))
-        parts.append(f"<h3>What can be done</h3>{_list(words.advice(audit))}")
-        parts.append(
-            f"<details><summary>The rule of the verdict</summary><p>{escape(audit.verdict.rule)}</p></details>"
-        )
-        return "".join(parts)
+        if best.accuracy is not None:
+            beside = f"{_interval(best.accuracy)}; guessing {_value(chance.accuracy)}"
+            found.append((words.percent(best.accuracy.value), "of the time in the right place", beside))
+        if best.home is not None:
+            found.append((words.percent(best.home.value), "of homes found", f"guessing {_value(chance.home)}"))
+        if best.learnt and 4 in best.learnt:
+            guess = _value((chance.learnt or {}).get(4))
+            text = "of a person's other time, from 4 known points"
+            found.append((words.percent(best.learnt[4].value), text, f"guessing {guess}"))
+        return found
 
-    def defences(self) -> str:
+    def releases(self) -> list[dict[str, Any]]:
+        """The releases by their numbers in the chart."""
+        return [
+            {"number": at, "risk": one, "advantage": one.strongest.advantage}
+            for at, one in enumerate(self.audit.releases)
+        ]
+
+    def privacy_and_use(self) -> str:
         points = [
-            charts.Point(
-                number, one.label, (one.utility or {}).get("count_error", 0.0), share.value, share.low, share.high
+            charts.Point(at, one.label, (one.utility or {}).get("count_error", 0.0), advantage)
+            for at, one in enumerate(self.audit.releases)
+            if (advantage := one.strongest.advantage) is not None
+        ]
+        title = "Every release as a point: error of its counts to the right, advantage over chance upwards"
+        return charts.privacy_and_use(title, points, LEVELS)
+
+    def release_table(self, known: bool) -> Table:
+        sample = any(one.included < 1 for one in self.audit.releases)
+        risks = ["advantage over chance", "people exposed", "in the right place", "error, km", "homes"]
+        head = ["Release", *(["people in it"] if sample else [])]
+        head += risks if known else ["people assumed", "unique by 2 places"]
+        head += ["error of counts", "error by place and hour", "rank of busiest places"]
+        rows = []
+        for number, one in enumerate(self.audit.releases):
+            best, use = one.strongest, one.utility or {}
+            row: list[Any] = [f"{number}. {one.label}", *([one.included] if sample else [])]
+            if best.accuracy is not None:
+                guess = f"guessing {_value(one.attacks['chance'].accuracy)}"
+                people = None if best.exposed is None else f"{best.exposed.half.people} of {best.exposed.half.of}"
+                row += [best.advantage, people, _beside(_value(best.accuracy), guess), _km(best), _only(best.home)]
+            else:
+                row += [f"{one.people:.0f}", best.uniqueness[1]]
+            row += [_large(use.get(name)) for name in ("count_error", "profile_error")]
+            rows.append([*row, f"{use['busiest_rank_correlation']:.2f}" if use else None])
+        return Table("Every release: what it gives away, and how useful it remains", head, rows)
+
+    def attackers(self) -> Table:
+        """The number of people known or guessed, and the repairs that were compared."""
+        rows = []
+        for number, one in enumerate(self.audit.releases):
+            best, guessed, repairs = one.strongest, one.guessed, one.repairs
+            beside = (
+                "–" if guessed is None else f"{words.percent(guessed.advantage.value)} ({guessed.people:.0f} people)"
             )
-            for number, one in enumerate(self.audit.releases)
-            if (share := one.strongest.advantage) is not None
-        ]
-        chart = charts.privacy_and_use(
-            "Every release as a point: error of its counts to the right, exposure upwards; numbers are in the table",
-            points,
-            LEVELS,
-        )
-        names = "".join(
-            f"<li>{_number(point.number)}<span>{escape(point.name)}</span><b>{words.percent(point.share)}</b></li>"
-            for point in points
-        )
-        return (
-            "<p>Each point is a release. Lower is safer, further left is more useful: the best place is the lower left "
-            f'corner.</p><div class="picture"><figure>{chart}<figcaption>Upwards: the share of the way from guessing to '
-            "knowing everything, for whichever attack is strongest there, with its 95% interval. To the right: how far the "
-            "published counts are off. An attacker first repairs a release (guesses what is withheld, evens out noise), "
-            f'then attacks it.</figcaption></figure><ol class="releases" aria-label="The releases">{names}</ol></div>'
-            f"<details open><summary>All numbers</summary>{self.defence_table()}</details>"
-        )
-
-    def defence_table(self) -> str:
-        known = self.audit.truth is not None
-        head = ["Release"]
-        if known:
-            head += ["of the way", "in the right place", "guessing", "error, km", "homes", "found by 4 moments"]
-        else:
-            head += ["people guessed", "rebuilt paths unique by 2 places"]
-        head += ["error of counts", "error by place and hour", "order of busiest places"]
-        rows = [self._defence_row(number, one, known) for number, one in enumerate(self.audit.releases)]
-        text = _table("Every release: what it gives away, and what use is left", head, rows)
-        if self.audit.left_out:
-            items = [f"{name}. {reason}" for name, reason in self.audit.left_out.items()]
-            text += f"<p>Not tried, because they do not suit this dataset:</p>{_list(items)}"
-        return text
-
-    def _defence_row(self, number: int, one: ReleaseRisk, known: bool) -> list[str]:
-        best = one.strongest
-        css = "number given" if number == 0 else "number"
-        row = [
-            f'<span class="{css}">{number}</span>{escape(one.label)}<small>strongest: {escape(best.attack)}</small>'
-        ]
-        if known:
-            points = best.reidentified[2:3]
-            row += [
-                _cell(best.advantage),
-                _cell(best.accuracy),
-                _plain(one.attacks["chance"].accuracy),
-                "–" if best.error_km is None else f"{best.error_km:.2f}",
-                _plain(best.home),
-                _plain(points[0]) if points else "–",
+            tried = "none needed" if repairs is None else ", ".join(
+                f"{name} {words.percent(accuracy)}" for name, accuracy in repairs.accuracy.items()
+            )  # fmt: skip
+            gap = None if repairs is None else f"{100 * repairs.gap:.0f} points"
+            row = [
+                f"{number}. {one.label}",
+                best.attack,
+                _only(best.advantage),
+                beside,
+                best.repair or "none needed",
+                tried,
+                gap,
             ]
-        else:
-            row += [f"{one.people:.0f}", words.percent(best.uniqueness[1])]
-        use = one.utility
-        if use is None:
-            return [*row, "–", "–", "–"]
-        correlation = f"{use['busiest_rank_correlation']:.2f}"
-        return [*row, _large(use["count_error"]), _large(use["profile_error"]), correlation]
+            rows.append(row)
+        head = [
+            "Release",
+            "strongest attack",
+            "number of people known",
+            "guessed",
+            "strongest repair",
+            "repairs compared",
+        ]
+        return Table("The attackers: advantage over chance", [*head, "below the true counts"], rows)
 
-    def people(self) -> str:
-        people = self.audit.people
-        accuracy = [person.accuracy for person in people]
-        chance = float(np.mean([person.chance for person in people]))
-        chart = charts.histogram(
-            "How many people have which share of their time rebuilt", accuracy, chance, self.css(self.best.attack),
-            xname="share of a person's time in the right place",
-        )  # fmt: skip
+    def exposed(self) -> Table | None:
+        """Who is exposed to each attack."""
         rows = [
-            [
-                escape(person.person),
-                _bare(person.accuracy),
-                _bare(person.chance),
-                _bare(person.home),
-                _bare(person.work),
-            ]
-            for person in people[:_LISTED_PEOPLE]
+            [_LABELS.get(name, name), _count(found.half), _count(found.almost_all), found.most, found.percentile_99]
+            for name, risk in self.given.attacks.items()
+            if (found := risk.exposed) is not None and name != "perfect"
         ]
-        rest = "" if len(people) <= _LISTED_PEOPLE else f" (the first {len(rows)} of {len(people)})"
-        table = _table(
-            f"The most exposed people{rest}",
-            ["Person", "time in the right place", "by guessing", "home found", "work place found"],
-            rows,
-        )
-        quarter = [words.percent(float(value)) for value in np.quantile(accuracy, [0.25, 0.5, 0.75])]
-        return (
-            f"<p>A mean hides people. Half of them lie between {quarter[0]} and {quarter[2]}, the one in the middle has "
-            f"{quarter[1]}.</p><figure>{chart}<figcaption>People by the share of their time that the "
-            f"{escape(self.best.attack)} attack rebuilt, as a mean over {self.audit.settings['row_orders']} row orders."
-            f"</figcaption></figure><details><summary>The most exposed people</summary>{table}<p>Home and work: in how many "
-            "of the row orders they were found.</p></details>"
-        )
+        head = ["Attack", "more than half recovered", "more than 90%", "most exposed person", "99th percentile"]
+        return Table("People exposed by each attack", head, rows) if rows else None
 
-    def when_and_where(self) -> str:
-        beside = _once([self.best.attack, "naive", "chance"])
-        hours = [
-            charts.Line(
-                name, self.css(name), [(hour, value) for hour, value in enumerate(self.given.attacks[name].by_hour)]
-            )
-            for name in beside
+    def people_chart(self) -> str:
+        accuracy = [person.accuracy for person in self.audit.people]
+        chance = float(np.mean([person.chance for person in self.audit.people]))
+        title = "How many people have which share of their time recovered"
+        xname = "share of a person's time in the right place"
+        return charts.histogram(title, accuracy, chance, self.css(self.best.attack), xname=xname)
+
+    def people_table(self) -> Table:
+        orders = self.audit.settings["row_orders"]
+        rows = [
+            [name, one.accuracy, one.chance, f"{one.orders} of {orders}", one.home, one.work]
+            for name, one in zip(self.people[:_LISTED_PEOPLE], self.audit.people, strict=False)
         ]
-        chart = charts.lines(
-            "Share of people in the right place at each hour of the day", hours, xname="hour of the day",
-            xticks=[(hour, f"{hour}") for hour in (0, 6, 12, 18, 23)], dots=sum(v is not None for v in self.best.by_hour) < 12,
-        )  # fmt: skip
-        locations = self.audit.recovered.locations
-        place_map = charts.map_of_places(
-            "Share found of the time spent in each place",
-            locations.xy_km,
-            self.best.by_location,
-            locations.ids,
-            self.side,
-        )
-        time = (
-            np.bincount(self.audit.recovered.cells.ravel(), minlength=len(locations))
-            / self.audit.recovered.cells.size
-        )
+        rest = f" (the first {len(rows)} of {len(self.people)})" if len(self.people) > len(rows) else ""
+        head = [
+            "Person",
+            "time in the right place",
+            "by guessing",
+            "exposed in row orders",
+            "home found",
+            "workplace found",
+        ]
+        return Table(f"The most exposed people{rest}", head, rows)
+
+    def hours(self) -> str:
+        beside = dict.fromkeys([self.best.attack, "naive", "chance"])
+        found = [charts.Line(name, self.css(name), [*enumerate(self.given.attacks[name].by_hour)]) for name in beside]
+        title, ticks = "Share of people in the right place at each hour of the day", (0, 6, 12, 18, 23)
+        few = sum(value is not None for value in self.best.by_hour) < 12
+        return charts.lines(title, found, xname="hour of the day", xticks=[(at, str(at)) for at in ticks], dots=few)
+
+    def places(self) -> dict[str, Any]:
+        locations, cells, shares = self.audit.recovered.locations, self.audit.recovered.cells, self.best.by_location
+        time = np.bincount(cells.ravel(), minlength=len(locations)) / cells.size
         # Of very many places, those where the time is spent.
         drawn = np.sort(np.argsort(-time, kind="stable")[:_DRAWN_PLACES])
-        place_map = charts.map_of_places(
-            "Share found of the time spent in each place",
-            locations.xy_km[drawn],
-            [self.best.by_location[at] for at in drawn],
-            [locations.ids[at] for at in drawn],
-            self.side,
-        )
-        ranked = sorted(
-            (
-                (share, at)
-                for at, share in enumerate(self.best.by_location)
-                if share is not None and time[at] >= 0.001
-            ),
-            key=lambda one: (-one[0], one[1]),
-        )
-        rows = [[escape(locations.ids[at]), _bare(share), f"{time[at]:.1%}"] for share, at in ranked[:_LISTED_PLACES]]
-        table = _table(
-            "Places where people are found most, of those with at least 0.1% of everyone's time",
-            ["Place", "found", "of everyone's time"],
-            rows,
-        )
-        return (
-            f'<div class="two"><figure><h3>By hour</h3>{chart}<figcaption>Share of people in the right place. '
-            f"{escape(_extremes(self.best.by_hour))}</figcaption></figure><figure><h3>By place</h3>{place_map}<figcaption>Of the time that people really spent in a place, the "
-            f"share that was found. North is up.</figcaption></figure></div><details><summary>The places by name</summary>"
-            f"{table}</details>"
-        )
+        ids = [locations.ids[at] for at in drawn]
+        title = "Share recovered of the time spent in each place"
+        place_map = charts.map_of_places(title, locations.xy_km[drawn], [shares[at] for at in drawn], ids, self.side)
+        often = [(-share, at) for at, share in enumerate(shares) if share is not None and time[at] >= 0.001]
+        rows = [[locations.ids[at], -share, f"{time[at]:.1%}"] for share, at in sorted(often)[:_LISTED_PLACES]]
+        caption = "Places where most is recovered, of those with at least 0.1% of everyone's time"
+        return {
+            "place_map": place_map,
+            "place_table": Table(caption, ["Place", "recovered", "of everyone's time"], rows),
+        }
 
-    def reidentification(self) -> str:
-        names = _once(["perfect", self.best.attack, "naive", "chance"])
-        label = {"perfect": "in the true data"}
-        points = [
-            charts.Line(
-                label.get(name, name),
-                self.css(name),
-                [(KNOWN_POINTS[at], one.value) for at, one in enumerate(self.given.attacks[name].reidentified)],
-            )
-            for name in names
+    def learnt(self) -> dict[str, Any] | None:
+        """What is learnt from known points, and how many people these points tell apart in the true data."""
+        risks = self.given.attacks
+        found = {name: risks[name].learnt for name in dict.fromkeys([self.best.attack, "naive", "chance"])}
+        points = list(found[self.best.attack] or {})
+        if not points:
+            return None
+        columns = {name: [(learnt or {}).get(p) for p in points] for name, learnt in found.items()}
+        columns["perfect"] = [*risks["perfect"].reidentified]
+        label = {"perfect": "unique in the true data"}
+        drawn = [
+            charts.Line(label.get(name, name), self.css(name), [(at, _only(one)) for at, one in enumerate(column)])
+            for name, column in columns.items()
         ]
-        chart = charts.lines(
-            "How often someone who knows some moments finds the right person", points,
-            xname="moments that someone knows", xticks=[(at, str(at)) for at in KNOWN_POINTS], dots=True,
-        )  # fmt: skip
-        grown = self.audit.growth.get(self.best.attack, ())
-        guess = self.audit.growth.get("chance", ())
-        kinds = [
+        ticks = [(at, str(p)) for at, p in enumerate(points)]
+        title = "What someone learns who knows some points of a person"
+        rows = list(zip(map(str, points), *columns.values(), strict=True))
+        head = ["Points known", *(label.get(name, name) for name in columns)]
+        return {
+            "chart": charts.lines(title, drawn, xname="points that someone knows", xticks=ticks),
+            "table": Table("Share of a person's other time that is learnt", head, rows),
+        }
+
+    def growth(self) -> str:
+        grown, guess = self.audit.growth.get(self.best.attack, ()), self.audit.growth.get("chance", ())
+        drawn = [
             charts.Line(
                 "in the right place", self.css(self.best.attack), [(one.days, one.accuracy) for one in grown]
             ),
             charts.Line("homes found", "k1", [(one.days, one.home) for one in grown]),
-            charts.Line("found by 4 moments", "k2", [(one.days, one.reidentified) for one in grown]),
+            charts.Line("re-identified from 4 points", "k2", [(one.days, one.reidentified) for one in grown]),
             charts.Line(
                 "in the right place by guessing", self.css("chance"), [(one.days, one.accuracy) for one in guess]
             ),
         ]
-        ticks = _apart([one.days for one in grown])
-        growth = charts.lines(
-            "How exposure grows with the number of published days", kinds,
-            xname="days published", xticks=[(tick, f"{tick:g}") for tick in ticks], dots=True,
-        )  # fmt: skip
-        table = _table(
-            "How often the best match is the right person and nobody else",
-            ["Moments known", *(label.get(name, name) for name in names)],
-            [
-                [str(KNOWN_POINTS[at]), *(_cell(self.given.attacks[name].reidentified[at]) for name in names)]
-                for at in range(len(self.best.reidentified))
-            ],
-        )
-        return (
-            "<p>Rebuilt paths have no names. But an acquaintance, an employer or a public post may know where someone was at "
-            "a few moments, and look for the path that fits best (de Montjoye et al. 2013).</p>"
-            f'<div class="two"><figure><h3>With a few known moments</h3>{chart}<figcaption>How often the path that fits best '
-            f"is the right person’s, and no other fits as well.</figcaption></figure><figure><h3>With more published days</h3>"
-            f"{growth}<figcaption>The {escape(self.best.attack)} attack on the first days of the release alone."
-            f"</figcaption></figure></div><details><summary>The numbers</summary>{table}</details>"
-        )
+        ticks = [(tick, f"{tick:g}") for tick in _apart([one.days for one in grown])]
+        return charts.lines("How exposure grows with the published days", drawn, xname="days published", xticks=ticks)
 
-    def agreement(self) -> str:
+    def precision(self) -> dict[str, Any] | None:
+        """The curve of each attack that states a confidence, and what it can claim."""
+        sure = {name: risk.precision for name, risk in self.given.attacks.items() if risk.precision is not None}
+        if not sure:
+            return None
+        drawn = [
+            charts.Line(name, self.css(name), [*zip(one.claimed, one.precision, strict=True)])
+            for name, one in sure.items()
+        ]
+        rows = [[name, f"{one.people:.1f}".removesuffix(".0"), one.people_right] for name, one in sure.items()]
+        xname = "share of all points that are claimed, the surest first"
+        ticks = [(at / 4, f"{at / 4:.0%}") for at in range(5)]
+        head = ["Attack", "people claimed almost wholly", "of their points right"]
+        return {
+            "chart": charts.lines("Precision by the share of points claimed", drawn, xname=xname, xticks=ticks),
+            "table": Table("What each attack can claim", head, rows),
+        }
+
+    def attack_table(self) -> Table:
         rows = [
-            (
-                f"{one.one}, row orders among each other" if one.one == one.other else f"{one.one} and {one.other}",
-                one.share,
-                self.css(one.other),
-            )
+            [_LABELS.get(name, name), one.accuracy, one.advantage, _km(one), _only(one.home), _only(one.work),
+             ", ".join(f"{value:.1%}" for value in one.by_order)]
+            for name, one in self.given.attacks.items() if name != "perfect"
+        ]  # fmt: skip
+        head = ["Attack", "in the right place", "advantage", "error, km", "homes", "workplaces", "by row order"]
+        return Table("Every attack on the release as given", head, rows)
+
+    def agreement(self) -> Table:
+        rows = [
+            [f"{one.one}, between row orders" if one.one == one.other else f"{one.one} and {one.other}", one.share]
             for one in self.audit.agreements
             if one.one == one.other or one.one != "chance"
         ]
-        chart = charts.bars("Share of points in which two recoveries agree", rows)
-        return (
-            "<p>In which share of the points two recoveries put a person into the same place, after their people were "
-            "matched with each other. How far two random guesses (chance) agree shows where agreement begins to mean "
-            "something.</p>"
-            f"{chart}{self._uniqueness()}"
-        )
+        return Table("Share of points at which two recoveries agree", ["Recoveries", "agree"], rows)
 
-    def _uniqueness(self) -> str:
-        names = [name for name in self.names if name != "perfect"]
-        rows = [
-            [escape(name), *(words.percent(value) for value in self.given.attacks[name].uniqueness)] for name in names
-        ]
-        return _table(
-            "Share of rebuilt people whose most frequent places nobody else has, by how many of these places are compared",
-            ["Attack", *(str(k) for k in range(1, 6))],
-            rows,
-        )
-
-    def replay_section(self) -> str:
-        people, shown = self.audit.recovered.people, len(self.replay)
-        calendar = self.audit.recovered.calendar
-        options = "".join(f"<option>{escape(name)}</option>" for name, _ in self.replay)
-        lively = self._liveliest_day()
-        days = "".join(
-            f"<option{' selected' if number == lively else ''}>Day {number + 1}: {calendar.time(day.start):%A %d %B}</option>"
-            for number, day in enumerate(calendar.days())
-        )
-        screens = self._screen("recovered", f"Rebuilt by the {self.best.attack} attack")
-        if self.include_truth:
-            screens = self._screen("truth", "The true path") + screens
-        left = "" if shown == people else f" To keep the file small, the first {shown} of {people} are here."
-        about = (
-            "People are listed with the most exposed first."
-            if self.include_truth
-            else "Rebuilt people have no names, and this report does not say which of them are right."
-        )
-        return (
-            f"<p>Choose a person and a day, and press play. {about}{left}</p>"
-            '<div class="controls"><label class="wide">Person<select id="person">' + options + "</select></label>"
-            '<label class="wide">Day<select id="day">' + days + "</select></label>"
-            '<label>Speed<select id="speed"><option value="0.5">slow</option><option value="1" selected>normal</option>'
-            '<option value="4">fast</option></select></label><button id="play" type="button">Play</button>'
-            '<label class="wide">Time of day<input id="time" type="range" min="0" max="1" value="0"></label></div>'
-            '<p class="clock" id="clock"></p><p id="status" role="status"></p>'
-            f'<div class="screens">{screens}</div>'
-        )
-
-    def _liveliest_day(self) -> int:
-        """The day on which the person who is shown first moves most."""
-        _, row, true = next(iter(self._to_show()))
-        cells = self.audit.recovered.cells[row] if true is None else true
-        return int(np.argmax([np.count_nonzero(np.diff(cells[day])) for day in self.audit.recovered.calendar.days()]))
-
-    @staticmethod
-    def _screen(kind: str, name: str) -> str:
-        return (
-            f'<figure><canvas data-path="{kind}" data-name="{escape(name)}" role="img" aria-label="{escape(name)}"></canvas>'
-            f"<figcaption>{escape(name)}</figcaption></figure>"
-        )
-
-    def method(self) -> str:
-        settings = self.audit.settings
-        attacks = [
-            f"{name}: " + (", ".join(f"{key}={value}" for key, value in values.items()) or "no settings")
-            for name, values in settings["attacks"].items()
-        ]
-        rows = [self._attack_row(risk) for name, risk in self.given.attacks.items() if name != "perfect"]
-        head = ["Attack", "in the right place", "of the way", "error, km", "homes", "work places", "by row order"]
-        known = self.audit.truth is not None
-        numbers = _table("Every attack on the release as given", head, rows) if known else ""
-        use = ", ".join(f"{one.name.replace('_', ' ')}: {one.meaning}" for one in UTILITIES)
-        what = ", ".join(f"{one.name.replace('_', ' ')}: {one.meaning} ({one.unit})" for one in METRICS[:2])
-        text = [
-            "An attack is given the published numbers, the places and the times, never the truth. Beside the attacks stand "
-            "chance (people are dealt out at random at every step) and the naive attack (as many as possible stay where "
-            "they are). Both fit the numbers exactly.",
-            "Rebuilt people have no names, so they are matched with true people in the way that has the least total "
-            "distance. People who are left over, where an attacker guessed another number of people or where only a "
-            "sample was published, score 0.",
-            "For a release with larger cells or longer steps, the truth is coarsened alike before places are compared; the "
-            "error in km is against the original places and times.",
-            f"Measures: {what}. Measures of use: {use}. Relative errors are sums of absolute errors over sums of counts.",
-            "Intervals hold 95%: people and row orders are drawn again with replacement 2000 times. Who is matched with "
-            "whom is not solved again, and other people or another city are not drawn.",
-            "Home is the most frequent place between 00:00 and 06:00, work the most frequent one between 09:00 and 17:00 "
-            "from Monday to Friday.",
-            f"Every attack was repeated with {settings['row_orders']} orders of rows, since equally good rebuilds are "
-            "chosen by their order; random defences were drawn anew each time.",
-        ]
-        text += [] if known else list(self.audit.unknown)
-        agreement = self.agreement() if known else ""
-        return (
-            f"{_list(text)}<h3>The verdict</h3><p>{escape(self.audit.verdict.rule)}</p>{numbers}"
-            f"<h3>Settings</h3>{_list(attacks)}"
-            + (
-                f"<details><summary>How far the attacks agree with each other</summary>{agreement}</details>"
-                if known
-                else ""
-            )
-        )
-
-    @staticmethod
-    def _attack_row(risk: AttackRisk) -> list[str]:
-        return [
-            escape(risk.attack),
-            _cell(risk.accuracy),
-            _cell(risk.advantage),
-            "–" if risk.error_km is None else f"{risk.error_km:.2f}",
-            _plain(risk.home),
-            _plain(risk.work),
-            ", ".join(f"{value:.1%}" for value in risk.by_order),
-        ]
+    def uniqueness(self) -> Table:
+        rows = [[name, *risk.uniqueness] for name, risk in self.given.attacks.items() if name != "perfect"]
+        caption = "Share of rebuilt people whose k most frequent places nobody else has"
+        return Table(caption, ["Attack", *(f"k = {k}" for k in range(1, 6))], rows)
 
     def _replay(self) -> list[tuple[str, dict[str, str]]]:
         """Names and paths of the people to choose from, as many as fit."""
-        audit = self.audit
-        recovered = audit.recovered.cells
         found: list[tuple[str, dict[str, str]]] = []
         size = 0
         for name, row, true in self._to_show():
-            paths = {"recovered": _encode(recovered[row])}
+            paths = {"recovered": _encode(self.audit.recovered.cells[row])}
             if true is not None:
                 paths["truth"] = _encode(true)
             size += sum(map(len, paths.values()))
@@ -561,22 +364,28 @@ class _Page:
             found.append((name, paths))
         return found
 
-    def _to_show(self) -> Iterable[tuple[str, int, NDArray[np.integer] | None]]:
+    def _to_show(self) -> Iterator[tuple[str, int, NDArray[np.integer] | None]]:
         audit = self.audit
         if not self.include_truth or audit.truth is None or audit.matched is None:
             yield from ((f"Rebuilt person {row + 1}", row, None) for row in range(audit.recovered.people))
             return
-        place = {name: row for row, name in enumerate(audit.truth.people_ids)}
-        for person in audit.people:
-            row = place[person.person]
+        rows = {name: row for row, name in enumerate(audit.truth.people_ids)}
+        for shown, person in zip(self.people, audit.people, strict=True):
+            row = rows[person.person]
             if audit.matched[row] >= 0:
-                name = f"Person {person.person} ({words.percent(person.accuracy)} in the right place)"
+                name = f"Person {shown} ({words.percent(person.accuracy)} in the right place)"
                 yield name, int(audit.matched[row]), audit.truth.cells[row]
 
-    def replay_data(self) -> dict[str, Any]:
+    def _liveliest_day(self) -> int:
+        """The day on which the person who is shown first moves most."""
+        _, row, true = next(self._to_show())
+        cells = self.audit.recovered.cells[row] if true is None else true
+        return int(np.argmax([np.count_nonzero(np.diff(cells[day])) for day in self.audit.recovered.calendar.days()]))
+
+    def replay_data(self, people: list[dict[str, str]]) -> dict[str, Any]:
         calendar, locations = self.audit.recovered.calendar, self.audit.recovered.locations
         return {
-            "people": [paths for _, paths in self.replay],
+            "people": people,
             "steps": self.audit.recovered.steps,
             "days": [[day.start, day.stop] for day in calendar.days()],
             "start": int((np.datetime64(calendar.start, "ms") - np.datetime64(0, "ms")).astype(np.int64)),
@@ -584,7 +393,7 @@ class _Page:
             "names": list(locations.ids),
             "xy": locations.xy_km.round(4).tolist(),
             "side": self.side,
-            "colour": self.colour(self.best.attack),
+            "colour": self.colours[self.best.attack],
         }
 
 
@@ -616,12 +425,8 @@ def _extremes(by_hour: Sequence[float | None]) -> str:
     known = [(share, hour) for hour, share in enumerate(by_hour) if share is not None]
     (least, quiet), (most, busy) = min(known), max(known, key=lambda one: one[0])
     return (
-        f"Most is found from {busy}:00 on ({words.percent(most)}), least from {quiet}:00 on ({words.percent(least)})."
+        f"Most is recovered from {busy}:00 ({words.percent(most)}), least from {quiet}:00 ({words.percent(least)})."
     )
-
-
-def _once(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
 
 
 def _apart(ticks: Sequence[float]) -> list[float]:
@@ -633,44 +438,37 @@ def _apart(ticks: Sequence[float]) -> list[float]:
     return kept[::-1]
 
 
-def _number(number: int) -> str:
-    return f'<span class="number{"" if number else " given"}">{number}</span>'
-
-
-def _range(value: Estimate) -> str:
+def _interval(value: Estimate) -> str:
     return f"95% interval {words.percent(value.low)} to {words.percent(value.high)}"
 
 
-def _plain(value: Estimate | None) -> str:
-    return "–" if value is None else words.percent(value.value)
+def _value(found: Estimate | None) -> str:
+    return "unknown" if found is None else words.percent(found.value)
 
 
-def _bare(share: float | None) -> str:
-    return "–" if share is None else words.percent(share)
+def _only(found: Estimate | None) -> float | None:
+    """An estimate without its interval."""
+    return None if found is None else found.value
 
 
-def _large(error: float) -> str:
-    return f"{error:.0%}" if error < 10 else f"{error:.0f}x"
+def _km(one: AttackRisk) -> str | None:
+    return None if one.error_km is None else f"{one.error_km:.2f}"
 
 
-def _cell(value: Estimate | None) -> str:
-    if value is None:
-        return "–"
-    return f"{words.percent(value.value)}<small>{value.low:.0%} to {value.high:.0%}</small>"
+def _count(found: Exposed) -> Markup:
+    """How many people are exposed, with limits, and in how many row orders."""
+    orders = len(found.by_order)
+    limits = "" if found.share is None else f"{words.percent(found.share.low)} to {words.percent(found.share.high)}"
+    always = f"{found.in_every_order} in all {orders} row orders" if orders > 1 else ""
+    return _beside(f"{found.people} of {found.of}", limits, always, f"guessing {found.by_chance:.3g}")
 
 
-def _list(sentences: Iterable[str]) -> str:
-    return '<ul class="plain">' + "".join(f"<li>{escape(one)}</li>" for one in sentences) + "</ul>"
-
-
-def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table that scrolls on its own; cells are HTML already, the head is text."""
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>' + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
-        for row in rows
+def _beside(number: str, *small: str) -> Markup:
+    """A number with what stands below it in small print."""
+    return Markup("{}{}").format(
+        number, Markup("").join(Markup("<small>{}</small>").format(one) for one in small if one)
     )
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}"><table><caption>{escape(caption)}'
-        f"</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+
+
+def _large(error: float | None) -> str | None:
+    return None if error is None else f"{error:.0%}" if error < 10 else f"{error:.0f}x"

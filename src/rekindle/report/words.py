@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from rekindle.auditing.results import Audit, ReleaseRisk
+from rekindle.auditing.results import Audit, ExposedPeople, ReleaseRisk
 from rekindle.auditing.risk import Estimate
-from rekindle.evaluation import KNOWN_POINTS
+from rekindle.auditing.verdict import by_mean, judge
 
-__all__ = ["advice", "headline", "percent", "summary", "within"]
+__all__ = ["advice", "exposed", "headline", "level", "percent", "plural", "reasons", "summary", "within"]
 
 _FOUR = 4
+
+_ALONE = {
+    "no better than guessing": "The attacks do no better than guessing, and nobody is exposed.",
+    "low": "Little can be recovered from this release, and nobody is exposed.",
+    "moderate": "Part of people's time can be recovered from this release, though nobody is exposed.",
+    "high": "Much of people's time can be recovered from this release.",
+    "very high": "Most of people's time can be recovered from this release.",
+    "cannot tell": "This audit cannot tell how much can be recovered: the limits lie too far apart.",
+    "unknown": "Paths can be rebuilt from this release; without the truth, nobody can say how right they are.",
+}
+_BESIDE = {
+    "no better than guessing": "No better than guessing on average, but",
+    "low": "Little on average, but",
+    "moderate": "Part of people's time on average, and",
+    "high": "Much of people's time on average, and",
+    "very high": "Most of people's time on average, and",
+    "cannot tell": "How much on average cannot be told, but",
+}
 
 
 def percent(share: float) -> str:
@@ -17,7 +35,7 @@ def percent(share: float) -> str:
         return "under 1%"
     if 0.995 < share < 1:
         return "over 99%"
-    return f"{share:.0%}".replace("-0%", "0%")
+    return f"{round(100 * share)}%"
 
 
 def within(value: Estimate) -> str:
@@ -25,17 +43,56 @@ def within(value: Estimate) -> str:
     return f"{percent(value.value)} (95% interval {percent(value.low)} to {percent(value.high)})"
 
 
+def plural(number: int, one: str, several: str) -> str:
+    """A number with its noun."""
+    return f"{number} {one if number == 1 else several}"
+
+
+def exposed(found: ExposedPeople) -> str:
+    """Who is exposed, as the end of a sentence."""
+    half, almost = found.half, found.almost_all
+    people = f"{half.people} of {plural(half.of, 'person', 'people')}"
+    are = "is" if half.people == 1 else "are"
+    if almost.people == half.people:
+        return f"{people} {are} almost wholly exposed"
+    return f"{people} {are} exposed" + (f", {almost.people} of them almost wholly" if almost.people else "")
+
+
 def headline(audit: Audit) -> str:
-    """The verdict as one sentence."""
-    return {
-        "no better than guessing": "The attacks do no better than guessing.",
-        "low": "Little of people's lives can be read out of this release.",
-        "moderate": "A part of people's lives can be read out of this release.",
-        "high": "Much of people's lives can be read out of this release.",
-        "cannot tell": "How much of people's lives can be read out of this release cannot be told from so few numbers.",
-        "very high": "Most of people's lives can be read out of this release.",
-        "unknown": "Paths can be rebuilt from this release; how right they are cannot be known here.",
-    }[audit.verdict.level]
+    """The verdict as one sentence: on average, and for single people."""
+    found, mean = audit.given.strongest.exposed, audit.verdict.by_mean
+    if found is None or mean is None or not found.half.people:
+        return _ALONE[audit.verdict.level]
+    return f"{_BESIDE[mean]} {exposed(found)}."
+
+
+def level(audit: Audit) -> str:
+    """The level as a label."""
+    name = audit.verdict.level
+    if name in ("low", "moderate", "high", "very high"):
+        return f"{name} risk".capitalize()
+    return {"unknown": "Risk unknown"}.get(name, name.capitalize())
+
+
+def reasons(audit: Audit) -> list[str]:
+    """How the level was reached: by the mean, and by people."""
+    advantage, found, verdict = audit.given.strongest.advantage, audit.given.strongest.exposed, audit.verdict
+    if advantage is None or verdict.by_mean is None:
+        return []
+    if verdict.by_mean == "cannot tell":
+        low, high = (by_mean(Estimate(at, at, at)) for at in (advantage.low, advantage.high))
+        mean = (
+            f"On average, cannot tell: the advantage over chance may be as small as {percent(advantage.low)} ({low}) or as "
+            f"large as {percent(advantage.high)} ({high}). More people, days or row orders would narrow this; until then, "
+            f"count on {high}."
+        )
+    else:
+        mean = f"On average: {verdict.by_mean}, by the upper limit of the advantage over chance, {percent(advantage.high)}."
+    if found is None:
+        return [mean]
+    if verdict.by_people is None:
+        return [mean, "By people: nobody is exposed."]
+    return [mean, f"By people: {verdict.by_people}, because {exposed(found)}."]
 
 
 def summary(audit: Audit) -> list[str]:
@@ -44,32 +101,54 @@ def summary(audit: Audit) -> list[str]:
     best = given.strongest
     if best.accuracy is None or best.advantage is None:
         return _summary_without_truth(audit)
-    chance, naive = given.attacks["chance"], given.attacks["naive"]
+    chance = given.attacks["chance"]
     beside = f"guessing reaches {_value(chance.accuracy)}"
     if best.attack != "naive":
-        beside += f", and just leaving people where they are {_value(naive.accuracy)}"
+        beside += f", and simply leaving people where they are {_value(given.attacks['naive'].accuracy)}"
     found = [
         f"From the published numbers alone, the {best.attack} attack puts people in the right place "
-        f"{within(best.accuracy)} of the time; {beside}. "
-        f"That is {within(best.advantage)} advantage over chance."
+        f"{within(best.accuracy)} of the time; {beside}. Its advantage over chance is {within(best.advantage)}, where 0% is "
+        "guessing and 100% is knowing everything."
     ]
+    if given.included < 1:
+        found.append(
+            f"The release holds {percent(given.included)} of the people; every risk here is the risk of those people."
+        )
     if best.home is not None:
         work = "" if best.work is None else f", and where {percent(best.work.value)} spend their working hours"
         found.append(f"It finds where {percent(best.home.value)} of the people spend their nights{work}.")
-    at = KNOWN_POINTS.index(_FOUR)
-    if len(best.reidentified) > at:
-        known, top = best.reidentified[at], given.attacks["perfect"].reidentified[at]
+    if best.learnt and _FOUR in best.learnt:
+        guess = (chance.learnt or {}).get(_FOUR)
         found.append(
-            f"Someone who knows where a person was at {_FOUR} random moments finds the right rebuilt path, and only that "
-            f"one, {percent(known.value)} of the time; in the true data it would be {percent(top.value)}, "
-            f"by guessing {_value(chance.reidentified[at])}."
+            f"Someone who knows where a person was at {_FOUR} random moments, and picks the rebuilt path that fits best, is "
+            f"right about {percent(best.learnt[_FOUR].value)} of the person's other time; by guessing, {_value(guess)}."
         )
-    half = sum(person.accuracy > 0.5 for person in audit.people)
-    found.append(
-        f"For {half} of {len(audit.people)} people more than half of their time was rebuilt; "
-        f"for the most exposed one, {percent(audit.people[0].accuracy)}."
-    )
+    if best.exposed is not None:
+        found += _people(best.exposed)
     return found
+
+
+def _people(found: ExposedPeople) -> list[str]:
+    half, almost = found.half, found.almost_all
+    orders = len(half.by_order)
+    guessed = [_number(one.by_chance) for one in (half, almost)]
+    sentences = [
+        f"More than half of their time was recovered for {half.people} of {plural(half.of, 'person', 'people')}, more than 90% "
+        f"for {almost.people}. Guessing alone would do so for {' and '.join(dict.fromkeys(guessed))}."
+    ]
+    if half.people and orders > 1:
+        sentences.append(
+            f"Under every one of the {orders} row orders, {plural(half.in_every_order, 'person is', 'people are')} exposed."
+        )
+    sentences.append(
+        f"Of the most exposed person, {percent(found.most)} of the time was recovered; 99% of the people lie below "
+        f"{percent(found.percentile_99)}."
+    )
+    return sentences
+
+
+def _number(mean: float) -> str:
+    return f"{mean:.1f}".removesuffix(".0") if mean else "nobody"
 
 
 def _value(found: Estimate | None) -> str:
@@ -79,20 +158,19 @@ def _value(found: Estimate | None) -> str:
 def _summary_without_truth(audit: Audit) -> list[str]:
     best = audit.given.strongest
     found = [
-        f"{round(best.people)} paths were rebuilt with the {best.attack} attack. Of these, "
-        f"{percent(best.uniqueness[1])} are the only ones with their two most frequent places."
+        f"{plural(round(best.people), 'path was', 'paths were')} rebuilt with the {best.attack} attack. "
+        f"{percent(best.uniqueness[1])} of them are the only ones with their two most frequent places."
     ]
     alike = {one.one: one.share for one in audit.agreements if one.one == one.other}
     if best.attack in alike:
         found.append(
-            f"Repeated with another order of rows, the attack agrees with itself in {percent(alike[best.attack])} of the "
-            f"points; two random guesses agree in {percent(alike['chance'])}."
+            f"Repeated with another row order, the attack agrees with itself at {percent(alike[best.attack])} of the "
+            f"points; two random guesses agree at {percent(alike['chance'])}."
         )
-    others = [one for one in audit.agreements if best.attack in (one.one, one.other) and one.one != one.other]
-    for one in others:
+    for one in audit.agreements:
         other = one.one if one.other == best.attack else one.other
-        if other not in ("chance", "naive"):
-            found.append(f"It agrees with the {other} attack in {percent(one.share)} of the points.")
+        if best.attack in (one.one, one.other) and other not in (best.attack, "chance", "naive", "frozen"):
+            found.append(f"It agrees with the {other} attack at {percent(one.share)} of the points.")
     return found
 
 
@@ -100,33 +178,50 @@ def advice(audit: Audit) -> list[str]:
     """What the defences that were tried would do, in sentences."""
     tried = [one for one in audit.releases[1:] if one.strongest.advantage is not None]
     if not tried:
-        return [
-            "No defence was tried."
-            if audit.truth is not None
-            else "What a defence would help cannot be said without the truth."
-        ]
-    found = []
-    enough = [one for one in tried if _share(one).high < 0.10]
+        known = audit.truth is not None
+        return ["No defence was tried." if known else "Without ground truth we cannot say whether a defence helps."]
+    enough = [one for one in tried if _is_low(one)]
     if enough:
         best = min(enough, key=_loss)
-        found.append(
-            f"The most useful release that brings the risk down to low is “{best.label}” "
-            f"({percent(_share(best).value)} of the way left; the published counts are off by {percent(_loss(best))})."
-        )
+        found = [
+            f"The most useful release that brings the risk down to low is {_name(best)}: an advantage over chance of "
+            f"{percent(_advantage(best).value)} remains, nobody is exposed, and the published counts are off by "
+            f"{percent(_loss(best))}."
+        ]
     else:
-        best = min(tried, key=lambda one: _share(one).value)
-        found.append(
-            f"None of the {len(tried)} defences tried brings the risk down to low. The best of them, “{best.label}”, leaves "
-            f"{within(_share(best))} of the way; the published counts are then off by {percent(_loss(best))}."
+        best = min(tried, key=lambda one: _advantage(one).value)
+        left = best.strongest.exposed
+        none = (
+            "The one defence tried does not bring"
+            if len(tried) == 1
+            else f"None of the {len(tried)} defences tried brings"
         )
+        which = "It" if len(tried) == 1 else f"The best of them, {_name(best)},"
+        people = "" if left is None else f", and {exposed(left)}" if left.half.people else ", and nobody is exposed"
+        found = [
+            f"{none} the risk down to low. {which} leaves an advantage over chance of {within(_advantage(best))}{people}; the "
+            f"published counts are then off by {percent(_loss(best))}."
+        ]
     before = audit.given.strongest.advantage
-    useless = [f"“{one.label}”" for one in tried if before is not None and _share(one).high >= before.low]
+    useless = [_name(one) for one in tried if before is not None and _advantage(one).high >= before.low]
     if useless:
-        found.append(f"No clear help against rebuilding paths: {', '.join(useless)}.")
+        found.append(f"No clear help against recovering paths: {', '.join(useless)}.")
     return found
 
 
-def _share(one: ReleaseRisk) -> Estimate:
+def _name(one: ReleaseRisk) -> str:
+    """A release, and who is in it where that is not everyone: a sample protects those who are left out, nobody else."""
+    part = "" if one.included >= 1 else f" (for the {percent(one.included)} of people in it)"
+    return f"“{one.label}”{part}"
+
+
+def _is_low(one: ReleaseRisk) -> bool:
+    found = one.strongest.exposed
+    people = (0, 1) if found is None else (found.half.people, found.half.of)
+    return judge(one.strongest.advantage, *people).level in ("no better than guessing", "low")
+
+
+def _advantage(one: ReleaseRisk) -> Estimate:
     return one.strongest.advantage or Estimate(1.0, 1.0, 1.0)
 
 

@@ -83,7 +83,7 @@ def reproduce(
         if progress is not None:
             progress(done, total)
 
-    with new_folder(folder, overwrite=overwrite) as temporary:
+    with new_folder(folder, overwrite=overwrite, private=True) as temporary:
         results = []
         before = 0
         for name, load in loaders:

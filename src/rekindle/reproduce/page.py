@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 
 from rekindle import __version__
 from rekindle.evaluation import Evaluation, Spread
 from rekindle.evaluation.unique import count_sets
 from rekindle.model.calendar import format_step
+from rekindle.report.render import Table, render
 from rekindle.reproduce.measure import FIRST_DAY, Effort, Measured
 from rekindle.reproduce.paper import PAPER
 from rekindle.reproduce.pictures import Picture
 
 __all__ = ["Section", "build_sections", "to_html", "to_markdown"]
-
-_STYLE = """
-:root{color-scheme:light}
-body{font:16px/1.55 system-ui,sans-serif;color:#222;background:#fff;max-width:62rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.9rem;line-height:1.2}h2{margin-top:2.6rem;border-bottom:1px solid #ddd;padding-bottom:.2rem}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;margin:1rem 0;font-variant-numeric:tabular-nums}
-caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.3rem .6rem;border-bottom:1px solid #e5e5e5;text-align:right}td{white-space:nowrap}
-th:first-child,td:first-child{text-align:left}thead th{border-bottom:2px solid #888;vertical-align:bottom}
-figure{margin:1.5rem 0}img{max-width:100%;height:auto}figcaption{font-size:.9rem;color:#555}
-li{margin:.3rem 0}
-"""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of texts with a title."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -135,7 +114,7 @@ def _enhancements(known: Sequence[Measured]) -> Table:
             gain = Spread.of([each.accuracy for each in found]).mean - start
             row.append(_mean(found, "accuracy") + ("" if name == "baseline" else f" ({100 * gain:+.1f})"))
         rows.append(row)
-    return Table("Accuracy; in brackets, points of a hundred above the baseline", ["", *names], rows)
+    return Table("Accuracy; in brackets, percentage points above the baseline", ["", *names], rows)
 
 
 def _lookback(known: Sequence[Measured]) -> Table | None:
@@ -233,7 +212,7 @@ _DIFFERENCES = (
     "36, 41 and 45 people. So these are other people than the paper's, and the numbers can differ for that reason alone. "
     "Nothing was tuned until they agreed.",
     "Ties: people in one cell are interchangeable, and most steps have many optimal assignments. The paper has one number, for "
-    "whichever of them SciPy returned; another choice moves accuracy by some points, and SciPy's is no random one (see Ties). "
+    "the one that SciPy returned; another choice moves accuracy by some points, and SciPy's is not a random one (see Ties). "
     "Hence a mean and a spread here.",
     "Seeding: the published enhanced attack begins every day with the counts of the very first step. Rekindle follows the "
     "text, and runs the published way beside it, as 'enhanced, first day'.",
@@ -265,12 +244,12 @@ def build_sections(
         Section(
             "What this is",
             [
-                "The tables and figures of D'Silva et al., Demystifying Trajectory Recovery From Ash (2024), computed anew with "
+                "The tables and figures of D'Silva et al., Demystifying Trajectory Recovery From Ash (2024), computed again with "
                 f"Rekindle {__version__}, and beside them what the paper reports.",
                 f"The paper's attacks were run with {orders} each: mean ± standard deviation over them. Habits, which is "
-                f"Rekindle's own attack, was {habits}. Chance deals people out at random at every step, so that the counts are "
-                "met; naive lets people stay where they are as far as the counts allow. An accuracy means something only above "
-                "these two.",
+                f"Rekindle's own attack, was {habits}. Chance assigns people to the counted places at "
+                "random at every step; naive lets people stay where they are as far as the counts allow. An accuracy means "
+                "something only above these two.",
             ],
             [
                 *(f"Skipped. {text}" for text in skipped),
@@ -294,9 +273,9 @@ def build_sections(
                 "Ties",
                 [
                     "People in one cell are interchangeable, and most steps have many optimal assignments. Which one is taken is "
-                    "no part of the attack, but it moves the numbers. Shuffled: people with equal costs are dealt out at random "
-                    "each day, as for the means above. As listed: people stay in the order of the place they begin the day in. "
-                    "SciPy's choice: whichever assignment SciPy returns, as in the published code; 'enhanced, first day' with it "
+                    "not part of the attack, but it moves the numbers. Shuffled: the order of people with equal costs is "
+                    "drawn at random each day, as for the means above. As listed: people stay in the order of the place they begin the day in. "
+                    "SciPy's choice: the assignment that SciPy returns, as in the published code; 'enhanced, first day' with it "
                     "is what the published code runs."
                 ],
                 [],
@@ -377,40 +356,14 @@ def build_sections(
 
 
 def to_html(title: str, sections: Sequence[Section], folder: Path) -> str:
-    """One file that opens from disk and asks nobody for anything; pictures are read from a folder and put in."""
-    style = f"'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
-    parts = []
-    for section in sections:
-        parts.append(f"<section><h2>{escape(section.title)}</h2>")
-        parts += [f"<p>{escape(text)}</p>" for text in section.words]
-        if section.points:
-            parts.append(f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in section.points)}</ul>")
-        for table in section.tables:
-            head = "".join(f'<th scope="col">{escape(text)}</th>' for text in table.head)
-            rows = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in table.rows)
-            parts.append(
-                f'<div class="scroll"><table><caption>{escape(table.title)}</caption><thead><tr>{head}</tr></thead>'
-                f"<tbody>{rows}</tbody></table></div>"
-            )
-        for picture in section.pictures:
-            data = base64.b64encode((folder / f"{picture.name}.png").read_bytes()).decode()
-            parts.append(
-                f'<figure><img alt="{escape(picture.caption)}" src="data:image/png;base64,{data}">'
-                f"<figcaption>{escape(picture.caption)} Files: figures/{escape(picture.name)}.svg, .png, .csv.</figcaption></figure>"
-            )
-        parts.append("</section>")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
-        f"content=\"default-src 'none'; img-src data:; style-src {style}; base-uri 'none'; form-action 'none'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
-        + "\n".join(parts)
-        + "\n</body>\n</html>\n"
-    )
+    """Build one file that opens from disk and makes no request; pictures are read from a folder and included."""
+    pictures = [picture.name for section in sections for picture in section.pictures]
+    images = {name: base64.b64encode((folder / f"{name}.png").read_bytes()).decode() for name in pictures}
+    return render("reproduction.html.jinja", images=images, title=title, sections=sections)
 
 
 def to_markdown(title: str, sections: Sequence[Section]) -> str:
-    """The same page, with links to the pictures."""
+    """Build the same page as Markdown, with links to the pictures."""
 
     def plain(text: str) -> str:
         return text.replace("|", "\\|").replace("<", "&lt;")
@@ -422,7 +375,10 @@ def to_markdown(title: str, sections: Sequence[Section]) -> str:
             parts.append("\n".join(f"- {plain(text)}" for text in section.points))
         for table in section.tables:
             lines = [table.head, ["---", *["---:"] * (len(table.head) - 1)], *table.rows]
-            parts += [f"**{plain(table.title)}**", "\n".join(f"| {' | '.join(map(plain, line))} |" for line in lines)]
+            parts += [
+                f"**{plain(table.caption)}**",
+                "\n".join(f"| {' | '.join(map(plain, line))} |" for line in lines),
+            ]
         for picture in section.pictures:
             parts.append(f"![{plain(picture.caption)}](figures/{picture.name}.png)\n\n*{plain(picture.caption)}*")
     return "\n\n".join(parts) + "\n"
