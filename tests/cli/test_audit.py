@@ -41,13 +41,13 @@ def test_writes_a_page_and_the_numbers(folder, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["audit.json", "cells", "report.html"]
     numbers = json.loads((tmp_path / "out/audit.json").read_text())
     assert [one["label"] for one in numbers["releases"]] == ["As given", "Round to 2"]
-    assert "does not carry the true paths" in (tmp_path / "out/report.html").read_text()
+    assert "does not contain true paths" in (tmp_path / "out/report.html").read_text()
     assert "report.html" in found.out
     again = run(folder / "known", "--out", tmp_path / "out", "--include-truth")
     assert again.code == 0
     named = json.loads((tmp_path / "out/audit.json").read_text())
     assert named == numbers
-    assert "This report carries the truth." in (tmp_path / "out/report.html").read_text()
+    assert "This report contains the truth." in (tmp_path / "out/report.html").read_text()
 
 
 def test_fails_above_a_limit(folder, tmp_path):

@@ -3,17 +3,22 @@
 import base64
 import hashlib
 import json
+import os
 import re
+import stat
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from tests.report.hostile import HOSTILE, hostile_audit, hostile_truth
+from tests.report.made import around, made, release, repaired
 
 import rekindle as rk
 from rekindle.auditing import audit
+from rekindle.auditing.verdict import RULE
 from rekindle.report.page import _encode, build_page
-from rekindle.report.words import advice, headline, percent, summary
+from rekindle.report.words import headline, percent, summary
 
 
 class Reader(HTMLParser):
@@ -60,7 +65,7 @@ def decode(text, steps):
 @pytest.fixture(scope="module", params=["truth", "no truth in it", "no truth known"])
 def page(request):
     found = hostile_audit(request.param != "no truth known")
-    return Reader(build_page(found, include_truth=request.param == "truth"))
+    return Reader(build_page(found, include_truth=request.param == "truth", names=True))
 
 
 def test_names_are_text(page):
@@ -115,8 +120,8 @@ def test_the_truth_is_in_it_only_when_asked_for():
     for row in truth.cells:
         if _encode(row) not in recovered:
             assert _encode(row) not in without
-    assert "This report carries the truth." in with_truth
-    assert "This report carries the truth." not in without
+    assert "This report contains the truth." in with_truth
+    assert "This report contains the truth." not in without
     data = json.loads(Reader(without).scripts[0])
     assert all(set(person) == {"recovered"} for person in data["people"])
     # The order of the paths says nothing of who they are.
@@ -132,9 +137,9 @@ def test_without_the_truth_it_says_so():
     found = hostile_audit(False)
     text = " ".join(Reader(build_page(found, include_truth=True)).text)
     assert "Audited without the truth." in text
-    assert "cannot be known" in text
+    assert "nobody can say how much of the recovery is right" in text
     assert "homes found" not in text
-    assert "cannot be said without the truth" in advice(found)[0]
+    assert "Without ground truth we cannot say whether a defence helps." in text
 
 
 def test_numbers_of_the_page_are_those_of_the_json():
@@ -156,8 +161,6 @@ def test_is_small_even_where_nobody_ever_stays(people, steps):
     small = hostile_audit()
     locations = rk.Locations([(x, y) for x in range(30) for y in range(30)])
     truth = rk.Trajectories(cells, locations, rk.Calendar("2024-01-01", "10min", steps))
-    from dataclasses import replace
-
     people_risks = tuple(replace(small.people[0], person=str(row)) for row in range(people))
     best = replace(small.given.strongest, by_location=(0.5,) * 900)
     given = replace(small.given, attacks=small.given.attacks | {best.attack: best})
@@ -197,6 +200,75 @@ def test_towers_in_place_of_cells():
     assert re.search(r'<circle class="(shade\d|nobody)"', text)
 
 
-@pytest.mark.parametrize(("share", "text"), [(0, "0%"), (0.001, "under 1%"), (-0.001, "0%"), (0.314, "31%"), (0.999, "over 99%"), (1, "100%")])  # fmt: skip
-def test_percent(share, text):
-    assert percent(share) == text
+@pytest.mark.parametrize("include_truth", [False, True])
+@pytest.mark.parametrize("names", [False, True])
+def test_names_people_only_when_asked_and_says_which(include_truth, names):
+    found = made()
+    ids = [f"Zoe-{at}" for at in range(8)]
+    truth = rk.Trajectories(found.truth.cells, found.truth.locations, found.truth.calendar, ids)
+    people = tuple(replace(one, person=name) for one, name in zip(found.people, ids, strict=True))
+    page = build_page(replace(found, truth=truth, people=people), include_truth=include_truth, names=names)
+    assert ("Zoe-3" in page) == names
+    assert ("names nobody" in page) == (not names and not include_truth)
+    assert ("This report names people." in page) == (names and not include_truth)
+    assert ("with their real IDs" in page) == (names and include_truth)
+    assert "does name people" not in page
+    assert len(json.loads(Reader(page).scripts[0])["people"][0]) == 1 + include_truth
+
+
+@pytest.mark.parametrize("settings", [{}, {"include_truth": True}, {"names": True}])
+def test_only_the_owner_can_read_it(tmp_path, settings):
+    mask = os.umask(0o022)
+    try:
+        made().to_html(tmp_path / "report.html", **settings)
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "report.html").stat().st_mode) == 0o600
+
+
+def shown(**more):
+    return " ".join(" ".join(Reader(build_page(made(**more))).text).split())
+
+
+def test_shows_both_axes_of_the_verdict_and_the_rule():
+    text = shown(advantage=around(0.05), half=8, almost=8, of=300)
+    assert "Little on average, but 8 of 300 people are almost wholly exposed. High risk" in text
+    assert "On average: low, by the upper limit of the advantage over chance, 7%." in text
+    assert "By people: high" in text
+    assert RULE in text
+    assert "8 in all 2 row orders guessing 0" in text
+    assert "99th percentile" in text
+
+
+def test_shows_the_attackers_that_were_compared():
+    text = shown(defended=[repaired()])
+    assert "1. noise habits 30% 12% (11 people) frozen default 31%, frozen 35% 15 points" in text
+
+
+def test_a_sample_is_shown_by_the_risk_of_those_drawn():
+    text = shown(defended=[release("a sample of 10%", around(0.8), 6, 2, included=0.1)])
+    assert "a sample of 10% 10% of people included 80%" in text
+    assert "1. a sample of 10% 10% 80% 78% to 82% 6 of 8" in text
+    assert "every risk" not in text
+
+
+def test_shows_what_is_learnt_from_known_points_beside_uniqueness():
+    text = shown()
+    assert "Points known habits naive chance unique in the true data 1 10%" in text
+    assert "16 50% 48% to 52%" in text
+
+
+def test_shows_what_can_be_claimed():
+    text = shown()
+    assert "Attack people claimed almost wholly of their points right habits 1 95%" in text
+    assert "Precision by the share of points claimed" in build_page(made())
+
+
+def test_shows_warnings():
+    assert "Warning. The locations <b>leak</b>." in shown(warnings=("The locations <b>leak</b>.",))
+
+
+def test_is_in_plain_words():
+    text = shown(defended=[repaired()])
+    for quaint in ("of the way", "dealt", "anew", "hoever", " -0%", " 1 people", " 1 defences"):
+        assert quaint not in text

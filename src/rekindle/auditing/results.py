@@ -464,17 +464,19 @@ class Audit:
         path
             Where to.
         include_truth
-            Whether the report may carry the true paths, and say which recovered path is whose. Anyone who has the file
-            then has the truth.
+            Include the true paths, and say which recovered path is whose. Anyone who has the file then has the truth.
         names
-            Whether people are called as in the truth, instead of 1, 2, ... by how exposed they are.
+            Show people's real IDs instead of their ranks by exposure.
         overwrite
             Whether a file that is there may be replaced.
+
+        Notes
+        -----
+        Only the owner can read a new file; one that is replaced keeps its permissions.
         """
         from rekindle.report.page import write_page  # the one line here that knows the report
 
-        shown = self if names else self.unnamed()
-        write_page(path, shown, include_truth=include_truth, overwrite=overwrite)
+        write_page(path, self, include_truth=include_truth, names=names, overwrite=overwrite)
 
     def __repr__(self) -> str:
         best = self.given.strongest

@@ -46,7 +46,7 @@ def render(template: str, *, images: Mapping[str, str] | None = None, colours: s
     style, script = _text(environment, "page.css") + colours, _text(environment, "page.js")
     # The page may run its own script and style, and nothing else: no request, no frame, no form.
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
-    policy += ("img-src data:; " if images else "") + "base-uri 'none'; form-action 'none'"
+    policy += ("img-src data:; " if images is not None else "") + "base-uri 'none'; form-action 'none'"
     own = {"images": images, "style": Markup(style), "script": Markup(script), "policy": policy}
     return environment.get_template(template).render(**own, **context)
 
