@@ -29,7 +29,7 @@ def test_ticks_outside_the_values_stay_on_the_chart():
 
 def test_every_person_is_counted():
     text = histogram("title", [0.0, 0.01, 0.5, 1.0], 0.1, "a0", xname="x")
-    assert sum(int(count) for count in re.findall(r"<title>(\d+) people", text)) == 4
+    assert sum(int(count) for count in re.findall(r"<title>(\d+) pe", text)) == 4
 
 
 def test_names_are_text():

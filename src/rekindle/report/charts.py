@@ -15,7 +15,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from rekindle.auditing.risk import Estimate
-from rekindle.report.words import percent
+from rekindle.report.words import percent, plural
 
 __all__ = ["Line", "Point", "histogram", "lines", "map_of_places", "privacy_and_use"]
 
@@ -131,7 +131,7 @@ def histogram(title: str, values: Sequence[float], mark: float, css: str, *, xna
     width = frame.across(0.05) - frame.across(0.0) - 2
     for left, height in zip(edges[:-1].tolist(), heights.tolist(), strict=True):
         y = frame.down(height)
-        text = _tag("title", f"{height} people: {left:.0%} to {left + 0.05:.0%}")
+        text = _tag("title", f"{plural(height, 'person', 'people')}: {left:.0%} to {left + 0.05:.0%}")
         box = {"x": frame.across(left) + 1, "y": y, "width": width, "height": frame.down(0) - y}
         drawn += [_tag("rect", text, class_=f"fill {css}", **box)] if height else []
     at = frame.across(mark)
