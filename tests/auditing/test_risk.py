@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import betabinom, binom
 
 from rekindle.auditing.risk import (
+    BETWEEN_RELEASES,
     DESIGN_EFFECT,
     Estimate,
     clearly_above_chance,
@@ -63,8 +65,33 @@ def test_people_who_all_score_the_same_are_no_proof_for_others():
     for score in (0.0, 0.25, 1.0):
         few, many = estimate(np.full((3, 20), score)), estimate(np.full((3, 2000), score))
         assert few.value == score
-        assert 0.01 < few.high - few.low < 0.5
-        assert many.high - many.low < 0.01
+        assert 0.1 < few.high - few.low < 0.5
+        assert many.high - many.low < 0.1
+
+
+@pytest.mark.parametrize("people", [2, 5, 30, 300])
+def test_more_people_exposed_move_both_limits_up(people):
+    found = [estimate(np.array([[1.0] * number + [0.0] * (people - number)])) for number in range(people + 1)]
+    for limit in ("low", "high"):
+        assert (np.diff([getattr(one, limit) for one in found]) >= -1e-12).all()
+    assert found[0].low == 0
+    assert found[-1].high == 1
+
+
+@pytest.mark.parametrize("people", [5, 30, 61, 300])
+@pytest.mark.parametrize("design_effect", [1, 1.5])
+def test_covers_rare_people_too(people, design_effect):
+    """Whatever the true share of exposed people, independent or clustered in releases: exact, from the distribution."""
+    number = np.arange(people + 1)
+    found = [estimate(np.repeat([[1.0, 0.0]], [one, people - one], axis=1)) for one in number]
+    low, high = np.array([(one.low, one.high) for one in found]).T
+    for share in (0.003, 0.01, 0.016, 0.03, 0.1, 0.2, 0.35, 0.5, 0.9, 0.97):
+        if design_effect == 1:
+            chance = binom.pmf(number, people, share)
+        else:
+            alike = (people - 1) / (design_effect - 1) - 1
+            chance = betabinom.pmf(number, people, share * alike, (1 - share) * alike)
+        assert chance[(low <= share) & (share <= high)].sum() >= 0.93
 
 
 def test_one_person_says_nothing_about_others():
@@ -74,13 +101,12 @@ def test_one_person_says_nothing_about_others():
 
 
 def test_covers_the_mean_of_people_who_move_together():
-    """Each release shifts all of its people: their mean varies three times as much as that of independent people."""
+    """Each release shifts all of its people: their mean varies twice as much as that of independent people."""
     rng = np.random.default_rng(0)
     hits = 0
     for _ in range(400):
-        within = 0.2
-        shared = within * np.sqrt(2 / 50)
-        found = estimate(np.clip(rng.normal(0.4 + rng.normal(0, shared), within, (1, 50)), 0, 1))
+        shift = rng.normal(0, 0.2 / np.sqrt(50))
+        found = estimate(np.clip(rng.normal(0.4 + shift, 0.2, (1, 50)), 0, 1))
         hits += found.low <= 0.4 <= found.high
     assert hits / 400 >= 0.93
 
@@ -106,8 +132,8 @@ def test_many_people_as_few():
     rng = np.random.default_rng(0)
     many = rng.random((1, 6000))
     found = estimate(many)
-    half_width = 1.96 * np.sqrt(DESIGN_EFFECT) * many.std() / np.sqrt(6000)
-    assert found.high - found.low == pytest.approx(2 * half_width, rel=0.01)
+    variance = DESIGN_EFFECT * many.var() / 6000 + (BETWEEN_RELEASES * many.mean() * (1 - many.mean())) ** 2
+    assert found.high - found.low == pytest.approx(2 * 1.96 * np.sqrt(variance), rel=0.01)
 
 
 @given(shares(), st.data())
@@ -163,10 +189,3 @@ def test_advantage():
     assert estimate_advantage(np.full((3, 30), 0.1), chance).value == pytest.approx(-0.125)
     perfect = np.ones((2, 30))
     assert estimate_advantage(perfect, perfect) == Estimate(0, 0, 0)
-
-
-def test_shares_stay_shares():
-    rare, common = np.zeros((1, 9)), np.ones((1, 9))
-    rare[0, 0], common[0, 0] = 1, 0
-    assert estimate(rare).low == 0
-    assert estimate(common).high == 1

@@ -11,25 +11,29 @@ from scipy.special import stdtrit
 
 __all__ = ["Estimate", "clearly_above_chance", "estimate", "estimate_advantage", "estimate_exposed"]
 
-DESIGN_EFFECT = 3.0
-"""How many times the variance between people, taken as independent, the variance of their mean is."""
+DESIGN_EFFECT = 2.0
+"""How many independent people it takes to say as much as one does: an attack decides about all people together."""
+
+BETWEEN_RELEASES = 0.1
+"""How far releases differ however many people they have: a standard deviation, on the scale of log odds."""
 
 CLEARLY = 0.1
 """How much more of a person's time than chance an attack must recover for the person to count as exposed."""
 
+_UNSEEN = 0.5
 _NO_ROOM = 1e-12
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with the limits of its interval.
+    """A mean with the limits of its 95% interval.
 
     Attributes
     ----------
     value
         The mean.
     low, high
-        The limits.
+        The limits; see `estimate` for what they are about.
     """
 
     value: float
@@ -51,10 +55,20 @@ def estimate(table: NDArray[np.float64]) -> Estimate:
 
     Notes
     -----
-    The limits are those of Student's t for the mean over people, with the variance between people taken `DESIGN_EFFECT`
-    times, because an attack decides about all people of a release together, and the variance between row orders added.
-    One more person with 0 and one with 1 are counted in the variance, so that people who all score the same are no proof
-    that others would. One person alone says nothing about others: the limits are then 0 and 1.
+    What the limits are about: the mean of the same measure over other releases of the same kind, with other people. They
+    are Wilson's limits for a share, with an effective number of people in place of their number: people count
+    1 / `DESIGN_EFFECT` each, and for more where their scores differ less than the 0 and 1 of a yes or no do. Half a person
+    is counted at the extremes, so that people who all score the same are no proof that others would. Student's t is used
+    for few people, and the variances between row orders and between releases (`BETWEEN_RELEASES`) are added. One person
+    alone says nothing about others: the limits are then 0 and 1. How often the limits hold is measured in the guide on
+    auditing.
+
+    References
+    ----------
+    E. B. Wilson. Probable inference, the law of succession, and statistical inference. Journal of the American
+    Statistical Association 22, 209-212 (1927).
+    E. L. Korn, B. I. Graubard. Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data. Survey Methodology 24, 193-201 (1998): the effective number.
     """
     scores = _by_person(table)
     return _limits(scores[~np.isnan(scores)], _order_variance(table), 0.0)
@@ -137,15 +151,29 @@ def estimate_exposed(
 
 
 def _limits(scores: NDArray[np.float64], orders: float, least: float) -> Estimate:
-    """Limits from the score of each person, (people,) float64, and the variance of the mean over row orders."""
+    """Limits from the score of each person, (people,) float64, and the variance of the mean over row orders.
+
+    The scores have a mean between `least` and 1.
+    """
     people = len(scores)
     if not people:
         return Estimate(np.nan, np.nan, np.nan)
     value = float(scores.mean())
-    apart = float(((scores - value) ** 2).sum()) + value**2 + (1 - value) ** 2
-    variance = DESIGN_EFFECT * apart / ((people + 1) * people) + orders
-    half = float(stdtrit(people - 1, 0.975)) * math.sqrt(variance) if people > 1 else math.inf
-    return Estimate(value, min(value, max(value - half, least)), max(value, min(value + half, 1.0)))
+    if people < 2:
+        return Estimate(value, min(value, least), max(value, 1.0))
+    room = 1 - least
+    share = min(max((value - least) / room, 0.0), 1.0)
+    most = share * (1 - share)
+    apart = float(((scores - value) ** 2).sum()) / room**2
+    spread = min((apart + _UNSEEN) / (people * most + _UNSEEN), 1.0)
+    t_squared = float(stdtrit(people - 1, 0.975)) ** 2
+    few = t_squared * DESIGN_EFFECT * spread / people
+    middle = (share + few / 2) / (1 + few)
+    half = math.sqrt(few * most + few**2 / 4) / (1 + few)
+    added = t_squared * (orders + (BETWEEN_RELEASES * value * (1 - value)) ** 2)
+    low = value - math.hypot(room * (share - middle + half), math.sqrt(added))
+    high = value + math.hypot(room * (middle + half - share), math.sqrt(added))
+    return Estimate(value, min(value, max(low, least)), max(value, min(high, 1.0)))
 
 
 def _by_person(table: NDArray[np.float64]) -> NDArray[np.float64]:
