@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import betabinom, binom
 
 from rekindle.auditing.risk import (
-    BETWEEN_RELEASES,
     DESIGN_EFFECT,
+    MOST_PEOPLE,
     Estimate,
     clearly_above_chance,
     estimate,
@@ -132,7 +132,7 @@ def test_many_people_as_few():
     rng = np.random.default_rng(0)
     many = rng.random((1, 6000))
     found = estimate(many)
-    variance = DESIGN_EFFECT * many.var() / 6000 + (BETWEEN_RELEASES * many.mean() * (1 - many.mean())) ** 2
+    variance = DESIGN_EFFECT * many.var() / 6000 + many.mean() * (1 - many.mean()) / MOST_PEOPLE
     assert found.high - found.low == pytest.approx(2 * 1.96 * np.sqrt(variance), rel=0.01)
 
 

@@ -14,8 +14,8 @@ __all__ = ["Estimate", "clearly_above_chance", "estimate", "estimate_advantage",
 DESIGN_EFFECT = 2.0
 """How many independent people it takes to say as much as one does: an attack decides about all people together."""
 
-BETWEEN_RELEASES = 0.1
-"""How far releases differ however many people they have: a standard deviation, on the scale of log odds."""
+MOST_PEOPLE = 500
+"""How many independent people a release says as much as at most: releases differ however many people they have."""
 
 CLEARLY = 0.1
 """How much more of a person's time than chance an attack must recover for the person to count as exposed."""
@@ -59,8 +59,8 @@ def estimate(table: NDArray[np.float64]) -> Estimate:
     are Wilson's limits for a share, with an effective number of people in place of their number: people count
     1 / `DESIGN_EFFECT` each, and for more where their scores differ less than the 0 and 1 of a yes or no do. Half a person
     is counted at the extremes, so that people who all score the same are no proof that others would. Student's t is used
-    for few people, and the variances between row orders and between releases (`BETWEEN_RELEASES`) are added. One person
-    alone says nothing about others: the limits are then 0 and 1. How often the limits hold is measured in the guide on
+    for few people, and the variances between row orders and between releases (`MOST_PEOPLE`) are added. One person alone
+    says nothing about others: the limits are then 0 and 1. How often the limits hold is measured in the guide on
     auditing.
 
     References
@@ -170,7 +170,7 @@ def _limits(scores: NDArray[np.float64], orders: float, least: float) -> Estimat
     few = t_squared * DESIGN_EFFECT * spread / people
     middle = (share + few / 2) / (1 + few)
     half = math.sqrt(few * most + few**2 / 4) / (1 + few)
-    added = t_squared * (orders + (BETWEEN_RELEASES * value * (1 - value)) ** 2)
+    added = t_squared * (orders + max(value * (1 - value), 0.0) / MOST_PEOPLE)
     low = value - math.hypot(room * (share - middle + half), math.sqrt(added))
     high = value + math.hypot(room * (middle + half - share), math.sqrt(added))
     return Estimate(value, min(value, max(low, least)), max(value, min(high, 1.0)))
