@@ -142,11 +142,11 @@ class Noise(Defence):
         if self.seed is None:
             noisy = self._with_opendp(values.astype(np.int64), budget)
         else:
-            noisy = values + self._draw(np.random.default_rng(self.seed), budget.scale, values.shape)
+            noisy = values + self.draw(np.random.default_rng(self.seed), budget.scale, values.shape)
         return Release(noisy, release.locations, release.calendar)
 
     @abstractmethod
-    def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Draw noise of a scale in people."""
 
     @abstractmethod
@@ -164,7 +164,7 @@ class LaplaceNoise(Noise):
 
     kind: ClassVar[str] = "Laplace"
 
-    def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
         return rng.laplace(0.0, scale, shape)
 
     def _with_opendp(self, values: NDArray[np.int64], budget: Budget) -> NDArray[np.float64]:
@@ -177,7 +177,7 @@ class GeometricNoise(Noise):
 
     kind: ClassVar[str] = "Geometric"
 
-    def _draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
         # The difference of two geometric variables has P(k) proportional to exp(-|k| / scale).
         success = -np.expm1(-1.0 / scale)
         return (rng.geometric(success, shape) - rng.geometric(success, shape)).astype(np.float64)

@@ -1,0 +1,394 @@
+"""Is this person in the data at all? The attack on membership, and how well it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from rekindle import checks
+from rekindle.defences import Chain, Defence, Noise
+from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.membership.channel import Channel, rebuild_defence
+from rekindle.membership.classifier import Groups, score_releases
+from rekindle.membership.epsilon import counted_epsilon, most_provable_epsilon
+from rekindle.membership.exact import FALSE_POSITIVES, auc_of, log_ratio, tell_apart, true_positives_of
+from rekindle.membership.traces import Traces, synthesise
+from rekindle.model import Counts, Release, Trajectories
+from rekindle.progress import Progress
+
+__all__ = ["Membership", "PersonMembership", "infer_membership"]
+
+Method = Literal["exact", "knock-knock", "zero-knowledge"]
+METHODS: tuple[Method, ...] = ("exact", "knock-knock", "zero-knowledge")
+_MOST_NUMBERS = 4_000_000
+_LEAST_DRAWS = 1_000
+_SYNTHETIC = 5_000
+_TESTS = 100
+
+
+@dataclass(frozen=True)
+class PersonMembership:
+    """How well it can be told whether one person is in the data.
+
+    Attributes
+    ----------
+    person
+        The person's name.
+    steps
+        At how many steps the person is counted.
+    auc
+        Probability that a release with the person looks more like one than a release without; 0.5 is guessing.
+    true_positives
+        Share of releases with the person that are recognised, at the rates of false alarms in `FALSE_POSITIVES`.
+    evidence
+        Log likelihood ratio of "in" against "out" in the release at hand; None for a classifier.
+    counted_epsilon
+        Lower bound on epsilon by counting errors, with confidence 95%; None for a classifier.
+    computed_epsilon
+        Lower bound from the exact distribution of the noise; None for a classifier.
+    """
+
+    person: str
+    steps: int
+    auc: float
+    true_positives: tuple[float, ...]
+    evidence: float | None = None
+    counted_epsilon: float | None = None
+    computed_epsilon: float | None = None
+
+
+@dataclass(frozen=True)
+class Membership:
+    """How well it can be told who is in the data.
+
+    Attributes
+    ----------
+    method
+        "exact": someone who knows everyone else; "knock-knock": someone with traces of other people; "zero-knowledge":
+        someone with the release alone.
+    people
+        Those who were tested, the most recognisable first.
+    group
+        How many people are counted in a release.
+    draws
+        Releases with and without each person that the rates come from.
+    provable_epsilon
+        The largest epsilon that so many draws can prove by counting; None for a classifier.
+    claimed_per_event, claimed_per_person
+        What the noise promises, where there is any.
+    note
+        What was assumed, in sentences.
+    """
+
+    method: Method
+    people: tuple[PersonMembership, ...]
+    group: int
+    draws: int
+    provable_epsilon: float | None
+    claimed_per_event: float | None
+    claimed_per_person: float | None
+    note: str
+
+    @property
+    def auc(self) -> float:
+        """The mean over people."""
+        return float(np.mean([person.auc for person in self.people]))
+
+    @property
+    def true_positives(self) -> tuple[float, ...]:
+        """The means over people, at the rates of `FALSE_POSITIVES`."""
+        return tuple(np.mean([person.true_positives for person in self.people], axis=0).tolist())
+
+    @property
+    def epsilon(self) -> float | None:
+        """The largest lower bound on epsilon of any person, counted or computed; None for a classifier."""
+        found = [
+            max(person.counted_epsilon or 0.0, person.computed_epsilon)
+            for person in self.people
+            if person.computed_epsilon is not None
+        ]
+        return max(found) if found else None
+
+    def describe(self) -> str:
+        """The result in a sentence or two."""
+        said = (
+            f"Whether a person is in the data can be told with an AUC of {self.auc:.2f} (0.5 is guessing); at 1% false alarms "
+            f"{self.true_positives[1]:.0%} of the releases with a person are recognised."
+        )
+        if self.epsilon is None:
+            return said
+        if self.claimed_per_event is None:
+            return f"{said} There is no noise, so no epsilon bounds what is told."
+        return (
+            f"{said} Claimed: epsilon {self.claimed_per_event:.3g} per event; for all that one person adds to the release: "
+            f"at least {self.epsilon:.3g}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number in plain values; infinite ones as None."""
+        values = asdict(self) | {
+            "auc": self.auc,
+            "true_positives": list(self.true_positives),
+            "epsilon": self.epsilon,
+        }
+        plain: dict[str, Any] = _plain(values | {"false_positives": list(FALSE_POSITIVES)})
+        return plain
+
+    def __repr__(self) -> str:
+        return f"Membership({self.method}, {len(self.people)} people tested of {self.group}, AUC {self.auc:.3f})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def infer_membership(
+    release: Release | Counts,
+    truth: Trajectories,
+    defence: Defence | None = None,
+    *,
+    method: Method = "exact",
+    reference: Trajectories | None = None,
+    known: float = 1.0,
+    group: int | None = None,
+    targets: int = 50,
+    draws: int = 10_000,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Membership:
+    """Measure how well it can be told whether a person is in the data.
+
+    Parameters
+    ----------
+    release
+        What is published.
+    truth
+        The people in it, at their original resolution.
+    defence
+        What was done to protect them. By default what the release states; releases with and without a person are drawn
+        again with it, so a random release of which it is not known cannot be tested.
+    method
+        "exact": the likelihood ratio, for someone who knows everyone else. "knock-knock" and "zero-knowledge": a classifier
+        trained on simulated releases, for someone who has traces of other people, or the release alone. These two need
+        scikit-learn (extra ``membership``).
+    reference
+        For "knock-knock": traces of people who are not in `truth`, in the same locations and steps. By default half of the
+        people of `truth`, and the others are tested.
+    known
+        For the classifiers: which share of the person's points the attacker knows.
+    group
+        For the classifiers: how many people are in each simulated release. By default half of those tested.
+    targets
+        How many people to test, drawn at random; all of them where there are fewer.
+    draws
+        For the exact test: releases with and without each person. Long releases get fewer, as the result says.
+    seed
+        Where people and noise come from.
+    workers
+        For the classifiers: number of processes.
+    progress
+        Called with the number of people tested and of all.
+
+    References
+    ----------
+    A. Pyrgelis, C. Troncoso, E. De Cristofaro. Knock Knock, Who's There? Membership Inference on Aggregate Location Data.
+    NDSS 2018.
+    V. Guan, F. Guépin, A.-M. Cretu, Y.-A. de Montjoye. A Zero Auxiliary Knowledge Membership Inference Attack on Aggregate
+    Location Data. PoPETs 2024.
+    """
+    checks.choice("method", method, METHODS)
+    checks.whole("targets", targets, least=1)
+    checks.whole("draws", draws, least=100)
+    checks.share("known", checks.positive("known", known))
+    checks.seed(seed)
+    published = release if isinstance(release, Release) else Release.of(release)
+    chain = Chain([defence if defence is not None else rebuild_defence(published.defences)])
+    _refuse_unexplained(published, truth, chain, defence)
+    if method == "exact":
+        return _exact(published, truth, chain, targets, draws, seed, progress)
+    return _classified(published, truth, chain, method, reference, known, group, targets, seed, workers, progress)
+
+
+def _refuse_unexplained(release: Release, truth: Trajectories, chain: Chain, given: Defence | None) -> None:
+    """A release that is not what its defence makes of the truth cannot be drawn again."""
+    if given is not None or chain.defences:
+        return
+    if release.values.shape != (truth.steps, len(truth.locations)) or not np.array_equal(
+        release.values, truth.counts().values
+    ):
+        raise InvalidSetting(
+            "The release is not the counts of the truth, and does not say what was done to them: releases with and without "
+            "a person cannot be drawn again. Give the `defence`.",
+            "defence",
+        )
+
+
+def _resolution(chain: Chain, truth: Trajectories, seed: int) -> Trajectories:
+    """The people at the resolution of the release; those whom a sample leaves out are left out."""
+    return chain.seeded(seed).coarsen(truth)
+
+
+def _exact(
+    release: Release,
+    truth: Trajectories,
+    chain: Chain,
+    targets: int,
+    draws: int,
+    seed: int,
+    progress: Progress | None,
+) -> Membership:
+    people = _resolution(chain, truth, seed)
+    if people.locations != release.locations or people.calendar != release.calendar:
+        raise InvalidData(
+            "The truth, at the resolution of the defence, has other locations or steps than the release."
+        )
+    channel = Channel.of(chain, release.calendar)
+    counts = people.counts().values.astype(np.float64)
+    random = np.random.default_rng([seed, 1])
+    chosen = np.sort(random.permutation(people.people)[:targets])
+    draws = max(min(draws, _MOST_NUMBERS // release.steps), _LEAST_DRAWS)
+    if channel.noise is None and channel.included == 1:
+        draws = _LEAST_DRAWS  # every draw is the same
+    found = []
+    steps = np.arange(people.steps)
+    for done, person in enumerate(chosen):
+        own = people.cells[person]
+        others = counts[steps, own] - 1
+        errors = tell_apart(channel, others, draws, random)
+        evidence = log_ratio(channel, release.values[None, steps, own], others)[0]
+        found.append(
+            PersonMembership(
+                people.people_ids[person],
+                len(steps),
+                errors.auc,
+                errors.true_positives,
+                float(evidence),
+                counted_epsilon(errors.scores_in, errors.scores_out),
+                errors.computed_epsilon,
+            )
+        )
+        if progress is not None:
+            progress(done + 1, len(chosen))
+    budget = channel.noise.budget(release.calendar) if channel.noise is not None else None
+    note = "The attacker knows where everyone else was, and how the numbers were protected."
+    if channel.included < 1:
+        note += " Who else was drawn for the sample is known too."
+    return Membership(
+        "exact",
+        _ranked(found),
+        people.people,
+        draws,
+        most_provable_epsilon(draws),
+        None if budget is None else budget.per_event,
+        None if budget is None else budget.per_person,
+        note,
+    )
+
+
+def _classified(
+    release: Release,
+    truth: Trajectories,
+    chain: Chain,
+    method: Method,
+    reference: Trajectories | None,
+    known: float,
+    group: int | None,
+    targets: int,
+    seed: int,
+    workers: int,
+    progress: Progress | None,
+) -> Membership:
+    if any(one.needs_people for one in chain.defences):
+        raise InvalidSetting(f"The classifiers do not draw samples of people: {chain.describe()}.")
+    people = chain.coarsen(truth)
+    random = np.random.default_rng([seed, 2])
+    order = random.permutation(people.people)
+    tested = order
+    traces = _traces(people)
+    if method == "knock-knock" and reference is None:
+        half = people.people // 2
+        tested, pool = order[half:], [traces[person] for person in order[:half]]
+        known_people = "The attacker has the traces of half of the people, who are not in the releases."
+    elif method == "knock-knock" and reference is not None:
+        pool = _traces(chain.coarsen(reference))
+        known_people = f"The attacker has the traces of {reference.people} other people."
+    else:
+        pool, known_people = [], "The attacker has the release alone."
+    size = group if group is not None else max(len(tested) // 2, 2)
+    if not 2 <= size < len(tested):
+        raise InvalidSetting(
+            f"`group` is {size}; it must be at least 2, and less than the {len(tested)} people whom groups are drawn from.",
+            "group",
+        )
+    after = [
+        one
+        for one in chain.defences
+        if not one.keeps_sensitivity or isinstance(one, Noise) or one.caps_at is not None
+    ]
+    publisher = _Publisher(Chain(after), release)
+    if method == "zero-knowledge":
+        pool = synthesise(release, size, publisher, number=_SYNTHETIC, random=random)
+    shape = (people.steps, len(people.locations))
+    busy = np.nan_to_num(release.values)
+    train = Groups(pool, min(size, len(pool)), shape, publisher)
+    test = Groups([traces[person] for person in tested], size, shape, publisher)
+    jobs = (
+        delayed(_classify)(train, test, at, known, busy, [seed, 3, int(at)])
+        for at in range(min(targets, len(tested)))
+    )
+    found = []
+    for done, (at, inside, outside) in enumerate(Parallel(n_jobs=workers, return_as="generator")(jobs)):
+        person = tested[at]
+        rates = tuple(true_positives_of(inside, outside, rate) for rate in FALSE_POSITIVES)
+        found.append(PersonMembership(people.people_ids[person], people.steps, auc_of(inside, outside), rates))
+        if progress is not None:
+            progress(done + 1, min(targets, len(tested)))
+    note = f"{known_people} {known:.0%} of the person's points are known. Groups of {size} people."
+    return Membership(method, _ranked(found), size, _TESTS, None, None, None, note)
+
+
+@dataclass(frozen=True, eq=False)
+class _Publisher:
+    """What is done to counts (steps, locations) at the resolution of a release."""
+
+    chain: Chain
+    release: Release
+
+    def __call__(self, counts: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+        seeded = self.chain.seeded(int(random.integers(2**32)))
+        return seeded(Release(counts, self.release.locations, self.release.calendar)).values
+
+
+def _classify(
+    train: Groups, test: Groups, at: int, known: float, busy: NDArray[np.float64], seed: Sequence[int]
+) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+    random = np.random.default_rng(seed)
+    steps, locations = test.traces[at]
+    kept = np.sort(random.permutation(len(steps))[: max(round(known * len(steps)), 1)])
+    releases = []
+    for number in range(_TESTS):
+        counts = test.others(random, without=at)
+        other = int(random.choice(np.delete(np.arange(len(test.traces)), at)))
+        np.add.at(counts, test.traces[at] if number % 2 else test.traces[other], 1)
+        releases.append(test.protect(counts, random))
+    scores, _ = score_releases(train, (steps[kept], locations[kept]), releases, busy=busy, random=random)
+    return at, scores[1::2], scores[::2]
+
+
+def _traces(people: Trajectories) -> Traces:
+    steps = np.arange(people.steps)
+    return [(steps, row.astype(np.int64)) for row in people.cells]
+
+
+def _ranked(found: list[PersonMembership]) -> tuple[PersonMembership, ...]:
+    return tuple(sorted(found, key=lambda one: (-one.auc, -(one.evidence or 0.0), one.person)))

@@ -1,0 +1,77 @@
+"""Membership: exact where nothing protects, gone where noise is large, and never beyond what is claimed for a person."""
+
+import numpy as np
+import pytest
+
+import rekindle as rk
+from rekindle.errors import InvalidSetting
+from rekindle.membership import infer_membership
+
+CITY = rk.SyntheticCity(people=30, days=1, step="1h").trajectories()
+COUNTS = CITY.counts()
+
+
+def noisy(epsilon, per="event", seed=0):
+    return rk.GeometricNoise(epsilon=epsilon, per=per, seed=seed)
+
+
+def test_exact_counts_tell_everyone():
+    found = infer_membership(COUNTS, CITY, targets=5)
+    assert found.auc == 1.0
+    assert found.true_positives == (1.0, 1.0, 1.0)
+    assert found.epsilon == np.inf
+    assert all(person.evidence == np.inf for person in found.people)
+    assert found.to_json()["epsilon"] is None
+
+
+def test_noise_per_person_keeps_its_promise():
+    chain = rk.Chain([noisy(1.0, per="person"), rk.Suppress(below=2)])
+    found = infer_membership(chain(COUNTS), CITY, targets=5, draws=4000)
+    assert found.claimed_per_person == pytest.approx(1.0)
+    assert 0.5 < found.auc < 0.8
+    assert found.epsilon <= 1.0
+
+
+def test_noise_per_event_promises_little_for_a_person():
+    found = infer_membership(noisy(1.0)(COUNTS), CITY, targets=5, draws=4000)
+    assert found.claimed_per_event == pytest.approx(1.0)
+    assert found.epsilon > 3
+    assert found.epsilon <= found.claimed_per_person
+    assert "Claimed: epsilon 1 per event; for all that one person adds to the release: at least" in found.describe()
+
+
+def test_auc_falls_with_noise():
+    aucs = [infer_membership(noisy(epsilon)(COUNTS), CITY, targets=8, draws=2000).auc for epsilon in (3.0, 0.3, 0.03)]
+    assert aucs == sorted(aucs, reverse=True)
+    assert aucs[0] > 0.99
+    assert aucs[-1] < 0.65
+
+
+def test_the_computed_bound_needs_no_rare_events():
+    # 24 numbers of Laplace noise with epsilon 2: the loss is near its mean, 24 x (2 - 1 + e^-2).
+    found = infer_membership(rk.LaplaceNoise(epsilon=2.0, per="event", seed=0)(COUNTS), CITY, targets=1, draws=4000)
+    mean = 24 * (2 + np.exp(-2) - 1)
+    assert mean - 1 < found.people[0].computed_epsilon < 48
+    assert found.people[0].counted_epsilon <= found.provable_epsilon
+
+
+def test_a_release_of_unknown_origin_gets_no_exact_test():
+    strange = rk.Release(COUNTS.values + 0.5, COUNTS.locations, COUNTS.calendar)
+    with pytest.raises(InvalidSetting, match="`defence`"):
+        infer_membership(strange, CITY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["knock-knock", "zero-knowledge"])
+def test_classifiers_beat_guessing_on_small_groups(method):
+    pytest.importorskip("sklearn")
+    city = rk.SyntheticCity(people=60, days=1, step="2h").trajectories()
+    found = infer_membership(city.counts(), city, method=method, group=6, targets=4, seed=1)
+    assert found.auc > 0.7
+    assert found.group == 6
+    assert found.epsilon is None
+
+
+def test_the_same_seed_gives_the_same_result():
+    one, other = (infer_membership(noisy(0.5)(COUNTS), CITY, targets=3, draws=500, seed=4) for _ in range(2))
+    assert one == other
