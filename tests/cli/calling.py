@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -31,3 +32,8 @@ def call(*arguments):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(*arguments)
     return Called(code, out.getvalue(), err.getvalue())
+
+
+def plain(text):
+    """A text without colours, frames and line breaks."""
+    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", re.sub(r"\x1b\[[0-9;]*m", "", text)).split())

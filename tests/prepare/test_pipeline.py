@@ -124,7 +124,7 @@ def test_nothing_is_overwritten_or_left_half_written(tmp_path, monkeypatch):
     out = tmp_path / "out"
     prepared.write(out)
     before = files(out)
-    with pytest.raises(OutputExists, match="--overwrite"):
+    with pytest.raises(OutputExists, match="`overwrite=True`"):
         prepared.write(out)
 
     def interrupted(*_, **__):
@@ -151,7 +151,7 @@ def test_window_and_coverage():
     best = 1 - min(found.info["filled"]["per_person"].values())
     selected = prepare_points(points, step="10min", start=datetime(2020, 3, 3), days=1, min_coverage=best)
     assert 1 <= selected.truth.people < found.truth.people
-    with pytest.raises(InvalidData, match=r"Nobody is left.*--min-coverage"):
+    with pytest.raises(InvalidData, match=r"Nobody is left.*`min_coverage`"):
         prepare_points(points, min_coverage=1.0)
     with pytest.raises(InvalidData, match="no record lies in the time window"):
         prepare_points(points, start=datetime(2021, 1, 1), days=1)
@@ -186,7 +186,7 @@ def test_call_records_keep_their_towers():
     assert found.truth.locations is towers
     with pytest.raises(InvalidSetting, match="no line between two names"):
         prepare_points(points, places=Towers(towers), fill="linear")
-    with pytest.raises(InvalidSetting, match="--towers"):
+    with pytest.raises(InvalidSetting, match="`places`"):
         prepare_points(points)
 
 
@@ -222,7 +222,7 @@ def test_porto_by_hand(tmp_path):
 
 def test_nobody_above_average(tmp_path):
     points = read_porto(write_porto(tmp_path / "train.csv", [porto_row(1, 1_372_636_800, [(41.15, -8.61)])]))
-    with pytest.raises(InvalidData, match="--all-taxis"):
+    with pytest.raises(InvalidData, match="`busy_only=False`"):
         prepare_porto(points, days=1)
     assert prepare_porto(points, days=1, busy_only=False).truth.people == 1
 
@@ -269,7 +269,7 @@ def test_geolife_by_hand(tmp_path):
     assert kept.truth.steps == 7 * 24 + 11 + 9 + 1
     alone = prepare_geolife(points, step="1h", area=Area(41.95, 116.35, 0.2))
     assert alone.truth.people_ids == ("004",)
-    with pytest.raises(InvalidData, match=r"Nobody is left.*--min-days"):
+    with pytest.raises(InvalidData, match=r"Nobody is left.*`min_days`"):
         prepare_geolife(points, step="1h", min_days=12)
 
 

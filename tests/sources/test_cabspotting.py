@@ -29,7 +29,7 @@ def test_points_of_a_cab(tmp_path):
 )
 def test_bad_line(tmp_path, line, problem):
     (tmp_path / "new_a.txt").write_text(GOOD + line)
-    with pytest.raises(InvalidFile, match=rf"new_a.txt: line 3: {problem}.*--skip-bad"):
+    with pytest.raises(InvalidFile, match=rf"new_a.txt: line 3: {problem}.*`skip_bad=True`"):
         read_cabspotting(tmp_path)
     points = read_cabspotting(tmp_path, skip_bad=True)
     assert points.info["skipped"] == {problem: 1}
@@ -40,7 +40,7 @@ def test_no_cabs(tmp_path):
     with pytest.raises(InvalidFile, match="no file new_"):
         read_cabspotting(tmp_path)
     (tmp_path / "new_a.txt").write_text("")
-    with pytest.raises(InvalidFile, match=r"without points.*--skip-bad"):
+    with pytest.raises(InvalidFile, match=r"without points.*`skip_bad=True`"):
         read_cabspotting(tmp_path)
     with pytest.raises(InvalidFile, match="no file holds a good point"):
         read_cabspotting(tmp_path, skip_bad=True)

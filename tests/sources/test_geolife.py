@@ -73,9 +73,9 @@ def test_bad_line(tmp_path, line, problem):
     write_plt(tmp_path, "000", walk(T0 - timedelta(days=2)))
     file = write_plt(tmp_path, "000", walk())
     file.write_text(plt_text(walk()) + line + plt_text(walk(T0 + timedelta(hours=1), 1))[len(HEADER) :], newline="")
-    with pytest.raises(InvalidFile, match=rf"{file.name}: line 10: {problem}.*--skip-bad") as refused:
+    with pytest.raises(InvalidFile, match=rf"{file.name}: line 10: {problem}.*`skip_bad=True`") as refused:
         read_geolife(tmp_path)
-    assert "--unsorted" not in str(refused.value)
+    assert "`unsorted=True`" not in str(refused.value)
     points = read_geolife(tmp_path, skip_bad=True)
     assert points.info["skipped"] == {problem: 1}
     assert collect(points.frame).height == 7
@@ -103,7 +103,7 @@ def test_bad_file(tmp_path, content, problem):
     write_plt(tmp_path, "000", walk())
     file = write_plt(tmp_path, "001", walk())
     file.write_text(content, newline="")
-    with pytest.raises(InvalidFile, match=rf"001/Trajectory/{file.name}: {problem}.*--skip-bad"):
+    with pytest.raises(InvalidFile, match=rf"001/Trajectory/{file.name}: {problem}.*`skip_bad=True`"):
         read_geolife(tmp_path)
     points = read_geolife(tmp_path, skip_bad=True)
     assert [kind.startswith(problem) for kind in points.info["skipped"]] == [True]

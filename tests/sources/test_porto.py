@@ -51,7 +51,7 @@ def test_what_is_dropped(tmp_path):
 )
 def test_bad_row(tmp_path, row, problem):
     file = write_porto(tmp_path / "train.csv", [porto_row(7, S, LINE), row, porto_row(8, S, LINE)])
-    with pytest.raises(InvalidFile, match=rf"train.csv: line 3: {problem}.*--skip-bad"):
+    with pytest.raises(InvalidFile, match=rf"train.csv: line 3: {problem}.*`skip_bad=True`"):
         read_porto(file)
     points = read_porto(file, skip_bad=True)
     assert sum(points.info["skipped"].values()) == 1

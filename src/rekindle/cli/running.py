@@ -36,8 +36,14 @@ OPTIONS = {
     "share": "sample",
     "unit": "per",
     "resolution": "h3",
+    "places": "towers",
+    "more_than": "fail_if_exposed",
+    "above": "exposed_above",
 }
 """Settings of the library that options call by other names; all others are called alike."""
+
+OPPOSITES = {"busy_only": "all_taxis", "zeros": "keep_zeros"}
+"""Settings whose option says the opposite."""
 
 
 class Commands(TyperGroup):
@@ -104,11 +110,13 @@ def in_flags(error: RekindleError, ctx: Any) -> str:
 
     def written(match: re.Match[str]) -> str:
         name, value = match[1], match[2]
+        if name in OPPOSITES:
+            name, value = OPPOSITES[name], "True"
         parameter = known.get(name) or known.get(OPTIONS.get(name, ""))
         if parameter is None:
             return f"{name}={value}" if value else name
         if parameter.param_type_name == "argument":
-            return str(parameter.human_readable_name)
+            return str(parameter.metavar or parameter.name).upper()
         flag = str(parameter.opts[0])
         if value in ("False", "None"):
             return str(parameter.secondary_opts[0]) if parameter.secondary_opts else f"no {flag}"

@@ -96,7 +96,9 @@ def check_output(path: str | Path, *, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InvalidFile(folder, "this is a file, where a dataset's folder should go; it was left as it is.")
     if folder.is_dir() and any(folder.iterdir()) and not overwrite:
-        raise OutputExists(f"{folder} exists already; it was left as it is. Use --overwrite to replace it.")
+        raise OutputExists(
+            f"{folder} exists already; it was left as it is. Use `overwrite=True` to replace it.", "overwrite"
+        )
 
 
 def prepare_points(
@@ -203,7 +205,10 @@ def prepare_porto(
     if busy_only and not records.height:
         raise InvalidData(
             f"Nobody is left: no taxi begins more trips than the average taxi in the {days} days from {_clock(begin)} on. "
-            "Keep all of them with --all-taxis, or change --days or --start."
+            "Keep all of them with `busy_only=False`, or change `days` or `start`.",
+            "busy_only",
+            "days",
+            "start",
         )
     return _assemble(
         records,
@@ -314,7 +319,10 @@ def prepare_geolife(
     if not records.height:
         raise InvalidData(
             f"Nobody is left: no one has {min_trajectories} trajectories in the area and a merged one of at least "
-            f"{min_days} days. Widen --area, raise --months or lower --min-days."
+            f"{min_days} days. Widen `area`, raise `months` or lower `min_days`.",
+            "area",
+            "months",
+            "min_days",
         )
     earliest_end = records.group_by("person").agg(pl.col("step").max())["step"].min()
     settings = {
@@ -449,10 +457,15 @@ def _assemble(
     records = records.filter(pl.col("person").is_in(kept.to_list()))
     if not records.height:
         if not coverage.height:
-            raise InvalidData("Nobody is left after selection: no record lies in the time window (--start, --days).")
+            raise InvalidData(
+                "Nobody is left after selection: no record lies in the time window (`start`, `days`).",
+                "start",
+                "days",
+            )
         raise InvalidData(
             "Nobody is left after selection: the best observed person has records in "
-            f"{coverage['share'].to_numpy().max():.1%} of the steps; --min-coverage asks for {min_coverage:.1%}."
+            f"{coverage['share'].to_numpy().max():.1%} of the steps; `min_coverage` asks for {min_coverage:.1%}.",
+            "min_coverage",
         )
     people = records["person"].unique(maintain_order=True).to_list()
     ends = np.flatnonzero(np.diff(records["person"].rle_id().to_numpy(), append=np.iinfo(np.int64).max)) + 1
@@ -500,7 +513,7 @@ def _from_names(
     """Trajectories of points that name their tower."""
     if not isinstance(places, Towers):
         raise InvalidSetting(
-            "These points name a location; give the list of towers (--towers), which says where it is."
+            "These points name a location; give the towers, which say where it is, as `places`.", "places"
         )
     towers = places.locations
     if fill == "linear":

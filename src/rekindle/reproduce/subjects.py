@@ -155,11 +155,11 @@ class Sources:
         """What is left out, in sentences."""
         absent = []
         if self.geolife is None:
-            absent.append("GeoLife 37, 38 and 43: the raw data of GeoLife was not given (--geolife).")
+            absent.append("GeoLife 37, 38 and 43: the raw data of GeoLife was not given.")
         if self.porto is None:
-            absent.append("Porto 3x3 and 7x7: the train.csv of Porto Taxi was not given (--porto).")
+            absent.append("Porto 3x3 and 7x7: the train.csv of Porto Taxi was not given.")
         if not self.aggregates:
-            absent.append("The published aggregates were not given (--published).")
+            absent.append("The published aggregates were not given.")
         else:
             names = {_published_name(path) for path in self.aggregates}
             absent += [

@@ -126,7 +126,7 @@ def _read_person(
         body, problem = _body(entry.read())
         if problem is not None:
             if not skip_bad:
-                raise InvalidFile(entry.name, f"{problem}. Use --skip-bad (skip_bad=True) to go on without it.")
+                raise InvalidFile(entry.name, f"{problem}. Use `skip_bad=True` to continue without it.", "skip_bad")
             skipped[problem] = skipped.get(problem, 0) + 1
         bodies.append(body)
         lines.append(body.count(b"\n"))

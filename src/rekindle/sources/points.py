@@ -45,9 +45,9 @@ _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})$"
 _REMEDIES = {
-    "time in another zone than the first row": "Use --mixed-zones to convert each time by its own offset. ",
-    "time out of order": "Use --unsorted if the order of the rows means nothing. ",
-    "time out of range": "Use --time-unit ms or us if these are not seconds. ",
+    "time in another zone than the first row": "Use `mixed_zones=True` to convert each time by its own offset. ",
+    "time out of order": "Use `unsorted=True` if the order of the rows means nothing. ",
+    "time out of range": "Set `time_unit` to 'ms' or 'us' if these are not seconds. ",
 }
 _LAST_SECOND = 253_402_300_799  # 9999-12-31 23:59:59
 
@@ -134,7 +134,11 @@ def sift(
             file or "(table)",
             f"{where}{problem} ({seen}). In all {sum(skipped.values())} bad rows: "
             + ", ".join(f"{count} x {kind}" for kind, count in skipped.items())
-            + f". {(remedies or {}).get(problem, '')}Use --skip-bad (skip_bad=True) to go on without them.",
+            + f". {(remedies or {}).get(problem, '')}Use `skip_bad=True` to continue without them.",
+            "skip_bad",
+            "mixed_zones",
+            "unsorted",
+            "time_unit",
         )
     return frame.filter(nw.col("problem").is_null()).drop("problem", "file", "line"), skipped
 
@@ -397,15 +401,17 @@ def _points(
 ) -> Points:
     """Turn columns of any type into the points table."""
     if time_unit not in _PER_SECOND:
-        raise InvalidSetting(f"The time unit is {time_unit!r}; it must be 's', 'ms' or 'us'.")
+        raise InvalidSetting(f"`time_unit` is {time_unit!r}; it must be 's', 'ms' or 'us'.", "time_unit")
     schema = raw.collect_schema()
     frame, zoned = _with_seconds(raw, schema["time"], _PER_SECOND[time_unit], mixed_zones=mixed_zones)
     if zoned is None:
         zoned = utc
     if timezone is not None and not zoned:
         raise InvalidSetting(
-            f"The timezone is {timezone!r}, but the times carry no zone and are taken as local clock times; "
-            "leave it out, or say with --utc that they are UTC."
+            f"`timezone` is {timezone!r}, but the times carry no zone and are taken as local clock times; "
+            "leave it out, or use `utc=True` if they are UTC.",
+            "timezone",
+            "utc",
         )
     missing = nw.when(nw.col("person").is_null() | (nw.col("person") == "")).then(nw.lit("person missing"))
     frame = frame.with_columns(nw.col("person").cast(nw.String))

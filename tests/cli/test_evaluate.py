@@ -1,4 +1,4 @@
-"""`rekindle evaluate` says what an attack could claim where it is sure, and how much of that is right."""
+"""`rekindle evaluate`, as a user types it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""attack, evaluate and demo, as a user types them."""
+"""`rekindle attack`, as a user types it."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import time
 import numpy as np
 import polars as pl
 import pytest
-from tests.cli.calling import run
+from tests.cli.calling import plain, run
 from tests.small import random_truth
 
 import rekindle as rk
@@ -51,37 +51,6 @@ def long_release(tmp_path_factory):
     rk.write_dataset(folder / "data", counts=city.trajectories().counts())
     assert run("attack", folder / "data", "--out", folder / "whole") == 0
     return folder / "data", content(folder / "whole")
-
-
-# Help
-
-
-def plain(text):
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", re.sub(r"\x1b\[[0-9;]*m", "", text)).split())
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ([], ["demo", "attack", "evaluate", "Start with: rekindle demo"]),
-        (["attack"], ["[default: enhanced]", "package:Class", "--resume", "--from", "rekindle evaluate", "[default: 1.0]"]),
-        (["evaluate"], ["[default: optimal]", "[default: 5]", "evaluation.json", "chance"]),
-        (["demo"], ["[default: demo]", "[default: 60]", "[default: 7]", "[default: 3]", "--overwrite"]),
-    ],
-)  # fmt: skip
-def test_help(capsys, command, words):
-    assert run(*command, "--help") == 0
-    text = plain(capsys.readouterr().out)
-    for word in words:
-        assert word in text
-
-
-def test_version(capsys):
-    assert run("--version") == 0
-    assert capsys.readouterr().out == f"rekindle {rk.__version__}\n"
-
-
-# attack
 
 
 def test_attack_and_evaluate(data, tmp_path, capsys):
@@ -169,7 +138,7 @@ def test_an_attack_of_ones_own(data, tmp_path, monkeypatch):
     assert str(tmp_path) not in sys.path
 
 
-# Stopping and going on
+# Stopping and resuming
 
 
 def stop_after(days, monkeypatch, problem):
@@ -252,85 +221,6 @@ def test_a_process_that_is_stopped(long_release, tmp_path, number):
     assert content(tmp_path / "out") == whole
 
 
-# Bad input
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("attack", "no", "--out", "out"), ["no", "does not exist"]),
-        (("attack", "no.csv", "--out", "out"), ["no.csv", "does not exist"]),
-        (("attack", "empty.csv", "--out", "out"), ["empty.csv", "empty"]),
-        (("attack", "sums.csv", "--out", "out"), ["sums.csv", "2014-05-01 00:10:00", "4 people", "3"]),
-        (("attack", "seven.csv", "--out", "out"), ["seven.csv", "07:00", "06:00"]),
-        (("attack", "wide.csv", "--locations", "no.csv", "--out", "out"), ["no.csv", "does not exist"]),
-        (("attack", "wide.csv", "--step", "soon", "--out", "out"), ["'soon'"]),
-        (("attack", "data", "--attack", "magic", "--out", "out"), ["'magic'", "baseline, enhanced"]),
-        (("attack", "data", "--attack", "json:JSONDecoder", "--out", "out"), ["json:JSONDecoder", "rekindle.Attack"]),
-        (("attack", "data", "--attack", "nothing:Here", "--out", "out"), ["nothing:Here", "cannot be loaded"]),
-        (("attack", "data", "--attack", "json:Nothing", "--out", "out"), ["cannot be loaded", "Nothing"]),
-        (("attack", "data", "--attack", ":", "--out", "out"), ["cannot be loaded"]),
-        (("attack", "data", "--attack", "broken:Mine", "--out", "out"), ["cannot be loaded", "SyntaxError"]),
-        (("attack", "data", "--attack", "rekindle:Attack", "--out", "out"), ["rekindle:Attack"]),
-        (("attack", "data", "--from", "soon", "--out", "out"), ["--from", "'soon'"]),
-        (("attack", "data", "--from", "2025-01-01", "--out", "out"), ["2025-01-01", "2024-03-04 02:00:00"]),
-        (("attack", "data", "--from", "2024-03-02T08:00", "--out", "out"), ["08:00", "06:00"]),
-        (("attack", "data", "--from", "2024-03-02T00:00Z", "--out", "out"), ["time zone"]),
-        (("attack", "data", "--out", "thesis"), ["thesis", "left as it is"]),
-        (("attack", "data", "--out", "wide.csv"), ["wide.csv", "is a file"]),
-        (("attack", "data", "--out", "wide.csv/out"), ["wide.csv/out", "cannot be written"]),
-        (("attack", "data", "--out", "thesis", "--resume"), ["thesis", "recovery.json"]),
-        (("attack", "data", "--out", "out", "--csv", "wide.csv"), ["wide.csv", "left as it is"]),
-        (("attack", "data", "--out", "out", "--csv", "people.xlsx"), ["people.xlsx", ".csv"]),
-        (("attack", "data", "--out", "out", "--geojson", "no/people.geojson"), ["no/people.geojson", "folder"]),
-        (("attack", "data"), ["--out"]),
-        (("attack", "data", "--out", "out", "--seed", "x"), ["--seed"]),
-        (("evaluate", "no", "data"), ["no", "does not exist"]),
-        (("evaluate", "thesis", "data"), ["recovery.json", "does not exist"]),
-        (("evaluate", "data", "data"), ["recovery.json", "does not exist"]),
-        (("evaluate", "found", "no"), ["no", "does not exist"]),
-        (("evaluate", "found", "blind"), ["blind", "truth"]),
-        (("evaluate", "found", "other"), ["2031-01-01"]),
-        (("evaluate", "found", "data", "--mapping", "best"), ["'best'", "optimal"]),
-        (("evaluate", "found", "data", "--json", "thesis.json"), ["thesis.json", "left as it is"]),
-        (("demo", "--out", "thesis"), ["thesis", "left as it is", "overwriting"]),
-        (("demo", "--out", "wide.csv", "--overwrite"), ["wide.csv"]),
-        (("dance",), ["dance"]),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_input(tmp_path, capsys, arguments, words):
-    rk.write_dataset(tmp_path / "data", counts=COUNTS, truth=TRUTH)
-    rk.write_dataset(tmp_path / "blind", counts=COUNTS)
-    other = rk.Trajectories(TRUTH.cells, TRUTH.locations, rk.Calendar("2031-01-01", "2h"))
-    rk.write_dataset(tmp_path / "other", counts=other.counts(), truth=other)
-    assert run("attack", "data", "--out", "found") == 0
-    head = '"datetime","(0, 0)","(0, 1)"\n'
-    for name, text in {
-        "empty.csv": "",
-        "sums.csv": head + "2014-05-01 00:00:00,2,1\n2014-05-01 00:10:00,2,2\n",
-        "seven.csv": head + "2014-05-01 07:00:00,2,1\n2014-05-01 07:10:00,2,1\n",
-        "wide.csv": head + "2014-05-01 00:00:00,2,1\n2014-05-01 00:10:00,1,2\n",
-        "broken.py": "class Mine(\n",
-        "thesis.json": "years of work",
-        "thesis/a.tex": "years of work",
-    }.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    before = content(tmp_path)
-    capsys.readouterr()
-    assert run(*arguments) == 2
-    printed = capsys.readouterr()
-    message = plain(printed.err)
-    for word in words:
-        assert word in message
-    assert "Traceback" not in message
-    assert len(re.findall(r"\.(\s|$)", message)) <= 2 or "Usage" in message
-    assert printed.out == ""
-    after = content(tmp_path)
-    assert {name: after[name] for name in after if not name.endswith(".pyc")} == before
-
-
 def test_a_damaged_recovery(data, tmp_path, capsys):
     assert run("attack", data, "--out", "out") == 0
     path = tmp_path / "out" / "recovery.json"
@@ -357,13 +247,6 @@ def test_a_damaged_recovery(data, tmp_path, capsys):
             assert message.startswith("Error: out/recovery.json:") or "day-0000.parquet" in message
 
 
-def test_markup_in_names_is_text(data, capsys):
-    assert run("attack", data, "--out", "[red]out[/red]") == 0
-    assert "[red]out[/red]" in capsys.readouterr().out
-    assert run("attack", data, "--out", "[red]out[/red]") == 2
-    assert "[red]out[/red] exists already" in capsys.readouterr().err
-
-
 def test_a_real_process(data):
     process = rekindle("attack", data, "--out", "out", env={**os.environ, "COLUMNS": "40"})
     out, err = process.communicate(timeout=60)
@@ -373,30 +256,3 @@ def test_a_real_process(data):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, "")
     assert err == "Error: out exists already; it was left as it is. Choose another folder, or resume what is there.\n"
-
-
-# demo
-
-
-def test_demo(tmp_path, capsys):
-    few = ("demo", "--people", 8, "--days", 2, "--seeds", 2)
-    assert run(*few) == 0
-    printed = capsys.readouterr().out
-    for word in ("8 people", "chance", "naive", "baseline", "enhanced", "demo/report.html"):
-        assert word in printed
-    before = content(tmp_path / "demo")
-    assert before["recovered.png"].startswith(b"\x89PNG")
-    truth = rk.read_dataset("demo/dataset").truth
-    assert truth.people == 8
-    given = json.loads(before["audit.json"])["releases"][0]["attacks"]
-    assert 0 <= given["chance"]["accuracy"]["value"] <= given["enhanced"]["accuracy"]["value"] <= 1
-    assert b"<html" in before["report.html"]
-    assert run(*few) == 2
-    assert run(*few, "--overwrite") == 0
-    assert content(tmp_path / "demo") == before
-    assert run("attack", "demo/dataset", "--out", "recovery") == 0
-    assert run("evaluate", "recovery", "demo/dataset", "--seeds", 0) == 0
-
-
-def test_the_smallest_demo():
-    assert run("demo", "--people", 2, "--days", 1, "--seeds", 1, "--out", "a b") == 0
