@@ -87,7 +87,7 @@ def test_the_same_option_is_the_same_everywhere():
     """One meaning, one type, one help text: a shared option is defined once."""
     own = {
         "--out", "--start", "--days", "--step", "--cell-km", "--seeds", "--seed", "--attack", "--defence", "--truth",
-        "--people", "--timezone", "--min-coverage", "--locations", "--merge-km",
+        "--people", "--resume", "--timezone", "--min-coverage", "--locations", "--merge-km",
     }  # fmt: skip
     seen = {}
     for path, command in ALL:
@@ -160,7 +160,6 @@ def test_json_is_all_there_is_on_standard_output(data):
             ("audit", "data/counts.parquet", "--locations", "data/locations.parquet", "--out", "other", *QUICK),
             "verdict",
         ),
-        (("defend", "data", "--out", "r.csv", "--suppress-below", "2"), "utility"),
     ):
         found = call(*command, "--format", "json", "--quiet")
         assert (found.code, found.err) == (0, ""), command

@@ -20,7 +20,7 @@ class Finding:
     Attributes
     ----------
     rule
-        The name of the rule, as in `--ignore` and in the title of its page.
+        The name of the rule, as in `ignore` and in the title of its page.
     severity
         "error", "warning" or "note".
     what

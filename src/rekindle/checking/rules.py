@@ -141,7 +141,7 @@ def small_numbers(subject: Subject) -> Iterator[Finding]:
             f"{_number(ones.height, 'number')} of one person and {twos.height:,} of two, {share_small:.0%} of all numbers "
             f"above 0{', in ' + ' and '.join(where) if where else ''}.",
             "A number of one is a person: it says when somebody is where, and changes when that person moves.",
-            "Withhold or round small numbers (rekindle defend --suppress-below 10), or count in larger areas.",
+            "Withhold or round small numbers, or count in larger areas.",
             shown["row"],
         )
 
@@ -202,7 +202,7 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
             subject.tables[first["table"]].name,
             f"{_number(rows.height, 'withheld number')} can be {how} from published sums; the first is {value}.",
             "Who withholds a number and publishes the total and the other parts has published the number.",
-            "Withhold a second number of every such sum, or round the totals too (rekindle defend --round-to 10).",
+            "Withhold a second number of every such sum, or round the totals too.",
             rows["row"].drop_nulls(),
         )
     if found.open:
