@@ -20,6 +20,7 @@ FLAGS = [
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (extra 'dev')")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: apt-get install chromium"),
     pytest.mark.filterwarnings("ignore"),  # of Playwright's event loop
 ]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 import rekindle
 from rekindle.auditing.results import AttackRisk, Audit, Exposed
@@ -19,9 +18,9 @@ from rekindle.auditing.verdict import LEVELS
 from rekindle.evaluation import METRICS
 from rekindle.evaluation.usefulness import UTILITIES
 from rekindle.io.safety.files import new_file
-from rekindle.model import Locations
 from rekindle.report import charts, words
 from rekindle.report.colours import colours_of
+from rekindle.report.lattice import lattice_sides
 from rekindle.report.render import Table, render
 
 __all__ = ["build_page", "write_page"]
@@ -67,7 +66,8 @@ class _Page:
         self.attacks = list(self.given.attacks)
         self.colours = colours_of(name for name in self.attacks if name != "perfect") | {"perfect": "var(--truth)"}
         self.people = [one.person if names else str(rank) for rank, one in enumerate(audit.people, 1)]
-        self.side = _lattice_side(audit.recovered.locations)
+        sides = lattice_sides(audit.recovered.locations.xy_km)
+        self.side = sides[0] if sides is not None and abs(sides[1] / sides[0] - 1) < 0.02 else None
 
     def css(self, attack: str) -> str:
         """The class that gives an attack its colour; names of attacks are not trusted to be class names."""
@@ -409,16 +409,6 @@ def _encode(cells: NDArray[np.integer]) -> str:
                 value >>= 7
             found.append(value)
     return base64.b64encode(bytes(found)).decode()
-
-
-def _lattice_side(locations: Locations) -> float | None:
-    """The side of the cells where the centres lie on a square lattice, km; None where they do not."""
-    xy = locations.xy_km
-    if len(xy) < 2:
-        return None
-    side = float(cKDTree(xy).query(xy, k=2)[0][:, 1].min())
-    offset = (xy - xy[0]) / side if side > 0 else np.array([0.5])
-    return side if bool((np.abs(offset - offset.round()) < 0.02).all()) else None
 
 
 def _extremes(by_hour: Sequence[float | None]) -> str:

@@ -15,6 +15,7 @@ from rekindle.evaluation import Evaluation
 from rekindle.io.tables.table import write_table
 from rekindle.model import Trajectories
 from rekindle.report import figures
+from rekindle.report.figures.bars import Found
 from rekindle.reproduce.measure import FIRST_DAY, Measured
 
 __all__ = ["Picture", "draw_pictures"]
@@ -165,9 +166,7 @@ def _draw_confidence(one: Measured, axes: Axes) -> None:
 
 def _draw_uniqueness(one: Measured, axes: Axes) -> None:
     names = [name for name in ("baseline", "enhanced", "habits") if name in one.recoveries]
-    found: dict[str, Sequence[figures.Found]] = {
-        name: one.evaluations.get(name, one.recoveries[name]) for name in names
-    }
+    found: dict[str, Sequence[Found]] = {name: one.evaluations.get(name, one.recoveries[name]) for name in names}
     figures.draw_uniqueness(found, axes=axes)
 
 

@@ -7,7 +7,6 @@ same colour everywhere: see `COLOURS`.
 
 from rekindle.report.colours import COLOURS, colours_of
 from rekindle.report.figures.bars import (
-    Found,
     draw_accuracies,
     draw_confidence,
     draw_costs,
@@ -21,7 +20,6 @@ from rekindle.report.figures.style import new_figure, save_figure
 
 __all__ = [
     "COLOURS",
-    "Found",
     "colours_of",
     "draw_accuracies",
     "draw_confidence",

@@ -20,6 +20,7 @@ from rekindle.evaluation.mapping import map_people
 from rekindle.model import Counts, Locations, Trajectories
 from rekindle.report.colours import COLOURS, colours_of
 from rekindle.report.figures.style import mark_private, new_figure
+from rekindle.report.lattice import lattice_sides
 
 __all__ = ["draw_grid", "draw_paths", "draw_person"]
 
@@ -59,7 +60,7 @@ def draw_grid(
     centres = locations.lat_lng[:, ::-1] if on_map and locations.lat_lng is not None else locations.xy_km
     values = None if counts is None else counts.values.mean(axis=0) if step is None else counts.values[step]
     axes = axes or new_figure(6.4, 6).add_subplot()
-    sides = _lattice_sides(centres)
+    sides = lattice_sides(centres)
     x, y = centres.T
     shown: Collection
     if on_map and positions is not None:
@@ -96,21 +97,6 @@ def draw_grid(
             title if step is None or counts is None else f"{title}, {counts.calendar.time(step)}", fontsize=11
         )
     return axes
-
-
-def _lattice_sides(centres: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Width and height of the cells where the centres lie on a lattice of at least two lines each way."""
-    sides = []
-    for along in centres.T:
-        lines = np.unique(along.round(9))
-        if len(lines) < 2:
-            return None
-        gaps = np.diff(lines)
-        side = gaps.min()
-        if (np.abs(gaps / side - np.round(gaps / side)) > 1e-3).any():
-            return None
-        sides.append(float(side))
-    return sides[0], sides[1]
 
 
 def _scatter_positions(
