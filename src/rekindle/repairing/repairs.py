@@ -49,19 +49,29 @@ def smoothed(release: Release, people: int) -> Counts:
 
 def frozen(release: Release, people: int) -> Counts:
     """Use each location's mean over time at every step."""
-    return _repaired(release, people, lambda value, _: np.broadcast_to(value.mean(axis=0), value.shape))
+    return _repaired(release, people, lambda value, _: np.broadcast_to(value.mean(axis=0), value.shape), loose=True)
 
 
 def daily_profile(release: Release, people: int) -> Counts:
-    """Use each location's mean by step of the day; weekdays and weekends apart, where there are enough of both."""
+    """Use each location's mean by step of the day; weekdays and weekends apart, where there are enough of both.
+
+    Where the numbers are noisy, the means are smoothed over the day.
+    """
     kinds = _kinds_of_step(release.calendar)
+    days = np.maximum(np.bincount(kinds), 1)[:, None]
 
-    def profile(value: Floats, _: Floats) -> Floats:
-        sums = np.zeros((kinds.max() + 1, value.shape[1]))
-        np.add.at(sums, kinds, value)
-        return (sums / np.maximum(np.bincount(kinds), 1)[:, None])[kinds]
+    def means(table: Floats) -> Floats:
+        sums = np.zeros((len(days), table.shape[1]))
+        np.add.at(sums, kinds, table)
+        return sums / days
 
-    return _repaired(release, people, profile)
+    def profile(value: Floats, variance: Floats) -> Floats:
+        found = means(value)
+        if 0 < variance.min() and variance.max() < NOTHING:
+            found = smooth(found, means(variance) / days, people)
+        return found[kinds]
+
+    return _repaired(release, people, profile, loose=True)
 
 
 def kept(release: Release, people: int) -> Counts:
@@ -78,14 +88,21 @@ REPAIRS: dict[str, Callable[[Release, int], Counts]] = {
 """The attacker's ways to repair a release, by name: (release, people) to counts. The first is that of `repair`."""
 
 
-def _repaired(release: Release, people: int, guess: Callable[[Floats, Floats], Floats]) -> Counts:
-    """Take the whole numbers nearest to a guess of every count, from its value and variance, within the limits."""
+def _repaired(
+    release: Release, people: int, guess: Callable[[Floats, Floats], Floats], *, loose: bool = False
+) -> Counts:
+    """Take the whole numbers nearest to a guess of every count, from its value and variance, within the limits.
+
+    Where `loose`, a rounded number sets no limits: what is lost in one step is made up for by a steadier guess.
+    """
     if adds_up_to(release) == people:
         return Counts(np.nan_to_num(release.values).astype(np.int64), release.locations, release.calendar)
     seen = observe(release)
     variance = np.where(seen.hidden & (seen.variance == 0), NOTHING, seen.variance)
     guessed = guess(seen.filled(people), variance)
-    table = nearest_counts(guessed, people, seen.low, seen.high, seen.open_above)
+    rounded = loose & (seen.low < seen.high) & ~release.withheld
+    low, high = np.where(rounded, 0.0, seen.low), np.where(rounded, np.inf, seen.high)
+    table = nearest_counts(guessed, people, low, high, seen.open_above)
     return Counts(table, release.locations, release.calendar)
 
 
