@@ -159,7 +159,7 @@ def test_a_chain_is_the_same_as_one_after_the_other(truth):
 
 
 def test_a_sample_must_come_first():
-    with pytest.raises(rk.InvalidSetting, match=r"Sample\(share=0.5\) comes after Cap"):
+    with pytest.raises(rk.InvalidSetting, match=r"Sample\(share=0.5, fixed_size=False\) comes after Cap"):
         Chain([Cap(at=3), Sample(share=0.5)])
     with pytest.raises(rk.InvalidSetting, match="is not a defence"):
         Chain([3])

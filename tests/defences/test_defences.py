@@ -81,6 +81,21 @@ def test_a_place_lies_nearest_to_its_square(truth):
     assert np.allclose(distance.min(axis=1), distance[np.arange(len(index)), index])
 
 
+def test_coarser_space_takes_two_sectors_of_a_mast_as_one_point():
+    """Two locations at the same coordinates say nothing of the side of the cells."""
+    xy = [[0.5, 0.5], [0.5, 0.5], [1.5, 0.5], [2.5, 0.5], [3.5, 0.5]]
+    merged, index = CoarserSpace(km=2).merge(rk.Locations(xy))
+    assert index.tolist() == [0, 0, 0, 1, 1]
+    assert merged.xy_km.tolist() == [[1, 1], [3, 1]]
+    with pytest.raises(NothingLeft, match="merge all 2"):
+        CoarserSpace(km=2).merge(rk.Locations([[0.5, 0.5], [0.5, 0.5]]))
+
+
+def test_merged_locations_are_as_public_as_theirs():
+    for public in (None, True, False):
+        assert CoarserSpace(km=2).merge(row.declare_public(public))[0].public is public
+
+
 def test_coarser_space_keeps_degrees():
     places = rk.Locations.from_lat_lng([[41.0, -8.0], [41.001, -8.0], [41.1, -8.0]])
     merged, index = CoarserSpace(km=1).merge(places)
@@ -104,15 +119,23 @@ def test_coarser_time_keeps_a_last_step_that_is_short():
 def test_sample_draws_people_with_their_names():
     cells = np.repeat(np.arange(6)[:, None], 4, axis=1)
     truth = rk.Trajectories(cells, row, rk.Calendar("2024-03-01", "6h"), list("abcdef"))
-    drawn = Sample(share=0.5, seed=3).coarsen(truth)
+    drawn = Sample(share=0.5, fixed_size=True, seed=3).coarsen(truth)
     assert drawn.people == 3
     assert [list("abcdef")[person] for person in drawn.cells[:, 0]] == list(drawn.people_ids)
     assert Sample(share=0.5).scale == 2.0
     assert Chain([Sample(share=0.5), Cap(at=3)]).scale == 2.0
-    assert Sample(share=0.5, seed=3)(truth).values.sum() == 3 * 4
+    assert Sample(share=0.5, fixed_size=True, seed=3)(truth).values.sum() == 3 * 4
 
 
-def test_sample_for_publication_draws_anew():
+def test_sample_draws_each_person_for_themselves():
+    truth = rk.Trajectories(np.zeros((2000, 1), int), row, rk.Calendar("2024-03-01", "6h"))
+    sizes = [Sample(share=0.3, seed=seed).coarsen(truth).people for seed in range(60)]
+    assert np.mean(sizes) == pytest.approx(600, abs=5 * np.sqrt(2000 * 0.21 / 60))
+    assert np.std(sizes) == pytest.approx(np.sqrt(2000 * 0.21), rel=0.4)
+    assert Sample(share=1.0).coarsen(truth).people == 2000
+
+
+def test_sample_for_publication_cannot_be_drawn_again():
     assert Sample(share=0.5).for_publication().seed != Sample(share=0.5).for_publication().seed
     assert Chain([Sample(share=0.5), Cap(at=3)]).for_publication().defences[0].seed > 2**32
 
@@ -127,7 +150,9 @@ def test_defences_that_would_leave_nothing():
         with pytest.raises(NothingLeft, match=problem):
             defence(counts)
     with pytest.raises(NothingLeft, match="none of the 2 people"):
-        Sample(share=0.1)(truth)
+        Sample(share=0.001)(truth)
+    with pytest.raises(NothingLeft, match="none of the 2 people"):
+        Sample(share=0.1, fixed_size=True)(truth)
 
 
 @pytest.mark.parametrize(

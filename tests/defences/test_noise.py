@@ -1,3 +1,4 @@
+import math
 import sys
 
 import numpy as np
@@ -5,11 +6,11 @@ import pytest
 from scipy import stats
 
 import rekindle as rk
-from rekindle.defences import Cap, Chain, CoarserTime, GeometricNoise, LaplaceNoise, Round, Sample, Suppress
+from rekindle.defences import Cap, Chain, CoarserTime, GeometricNoise, LaplaceNoise, Round, Sample, Suppress, budgets
 from rekindle.model import Release
 
 calendar = rk.Calendar("2024-03-01", "10min", 144 * 7)
-places = rk.Locations(np.random.default_rng(0).uniform(0, 9, (40, 2)))
+places = rk.Locations(np.random.default_rng(0).uniform(0, 9, (40, 2)), public=True)
 empty = np.zeros((600, 40), int)
 empty[:, 0] = 1
 counts = rk.Counts(empty, places, rk.Calendar("2024-03-01", "10min"))
@@ -47,7 +48,58 @@ def test_the_conversion_is_shown():
     assert "0.0183333 x 144 steps = 2.64" in text
     assert "0.0183333 x 1008 steps = 18.48" in text
     assert "for substitute multiply by 2" in text
+    assert "sample" not in text.split("without a sample")[0]
     assert "scale 54.5455 people" in text
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_poisson_sample_amplifies(share):
+    chain = Chain([Sample(share=share), GeometricNoise(epsilon=2.0, per="person")])
+    (budget,) = budgets(chain, calendar)
+    assert budget.spent("person") == pytest.approx(math.log(1 + share * (math.exp(2.0) - 1)))
+    assert budget.scale == pytest.approx(1008 / 2)
+    assert f"with the sample of {share} before it" in budget.describe()
+    assert f"{budget.spent('person'):.6g} per person" in budget.describe()
+    assert budget.spent("event") <= budget.per_event
+    assert budget.spent("person-day") <= budget.per_person_day
+
+
+def test_amplification_where_a_record_is_substituted():
+    chain = Chain([Sample(share=0.5), GeometricNoise(epsilon=2.0, per="person", neighbours="substitute")])
+    assert budgets(chain, calendar)[0].spent("person") == pytest.approx(math.log((1 + math.e) / (1 + 1 / math.e)))
+
+
+def test_an_event_is_given_away_by_the_others_of_its_person():
+    """With a large budget the other steps tell who was drawn, and nothing is gained; alone, an event is like a person."""
+    chain = Chain([Sample(share=0.5), GeometricNoise(epsilon=1.0, per="event")])
+    assert budgets(chain, calendar)[0].spent("event") == pytest.approx(1.0)
+    assert budgets(chain, calendar.closed_at(1))[0].spent("event") == pytest.approx(math.log(0.5 * math.e + 0.5))
+
+
+def test_a_sample_of_fixed_size_needs_twice_the_noise():
+    for neighbours, scale in (("add-remove", 2.0), ("substitute", 2.0)):
+        noise = GeometricNoise(epsilon=1.0, per="event", neighbours=neighbours)
+        (budget,) = budgets(Chain([Sample(share=0.5, fixed_size=True), noise]), calendar)
+        assert budget.scale == pytest.approx(scale)
+        assert budget.spent("event") == pytest.approx(1.0)
+    assert "displace" in budgets(Chain([Sample(share=0.5, fixed_size=True), LaplaceNoise(epsilon=1, per="event")]), calendar)[0].describe()  # fmt: skip
+
+
+def test_the_noise_that_is_drawn_is_that_of_the_budget():
+    truth = rk.Trajectories(np.zeros((9, 600), int), places, rk.Calendar("2024-03-01", "10min"))
+    noise = LaplaceNoise(epsilon=1.0, per="event")
+    for sample, scale in ((Sample(share=0.5), 1.0), (Sample(share=0.5, fixed_size=True), 2.0)):
+        values = Chain([sample, noise]).seeded(3)(truth).values[:, 1:]
+        assert np.abs(values).mean() == pytest.approx(scale, rel=0.05)
+
+
+@pytest.mark.parametrize("public", [None, False])
+def test_noise_for_publication_needs_public_locations(public):
+    hidden = rk.Counts(empty, places.declare_public(public), counts.calendar)
+    with pytest.raises(rk.InvalidSetting, match="says by itself where somebody was") as error:
+        LaplaceNoise(epsilon=1.0, per="event")(hidden)
+    assert error.value.settings == ("public_locations",)
+    LaplaceNoise(epsilon=1.0, per="event", seed=0)(hidden)
 
 
 def test_longer_steps_need_less_noise():

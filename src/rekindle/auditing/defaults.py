@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scipy.spatial import cKDTree
-
 from rekindle.defences import (
     PRESETS,
     CoarserSpace,
@@ -35,16 +33,10 @@ def default_defences(given: Counts | Release, truth: Trajectories | None) -> lis
         Round(to=5),
         GeometricNoise(epsilon=1.0, per="event"),
         PRESETS["google-community-mobility"],
-        CoarserSpace(km=3 * _spacing_km(given)),
+        CoarserSpace(km=3 * (given.locations.spacing_km or 1.0)),
         CoarserTime(step=_longer_step(given)),
     ]
     return [*chosen, Sample(share=0.5)] if truth is not None and isinstance(given, Counts) else chosen
-
-
-def _spacing_km(given: Counts | Release) -> float:
-    """The smallest distance between two centres, km: the side of the cells on a lattice."""
-    xy = given.locations.xy_km
-    return float(cKDTree(xy).query(xy, k=2)[0][:, 1].min()) if len(xy) > 1 else 1.0
 
 
 def _longer_step(given: Counts | Release) -> timedelta | str:

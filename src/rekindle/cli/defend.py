@@ -23,12 +23,13 @@ from rekindle.defences import (
     Round,
     Sample,
     Suppress,
+    budgets,
     parse_defence,
 )
 from rekindle.defences.noise import Neighbours, Unit
 from rekindle.errors import InvalidData, InvalidSetting, OutputExists
 from rekindle.evaluation import UTILITIES, utility
-from rekindle.io import write_locations, write_release
+from rekindle.io import read_locations, write_locations, write_release
 from rekindle.io.safety.files import output
 from rekindle.model import Calendar
 
@@ -66,6 +67,14 @@ def defend(
     suppress_below: Annotated[float | None, typer.Option(help="Withhold numbers below this.")] = None,
     keep_zeros: Annotated[bool, typer.Option("--keep-zeros", help="Do not withhold zeros.")] = False,
     round_to: Annotated[float | None, typer.Option(help="Round to multiples of this.")] = None,
+    public_locations: Annotated[
+        bool,
+        typer.Option(
+            "--public-locations",
+            help="Declare that the list of locations was fixed without looking at the data; noise needs it. With "
+            "--locations FILE, that list is published in full.",
+        ),
+    ] = False,
     locations: LocationsFile = None,
     step: TableStep = None,
     cell_km: CellSide = 1.0,
@@ -111,6 +120,9 @@ def defend(
         if path.exists() and not overwrite:
             raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or --overwrite.")
     data = read_input(dataset, locations, step, cell_km)
+    if public_locations:
+        listed = data.locations if locations is None else read_locations(locations)
+        data = data.with_locations(listed.declare_public())
     chain = Chain(chosen).for_publication()
     if chain.needs_people and data.truth is None:
         raise InvalidData(f"{dataset} has no truth, and a sample of the people needs the people themselves.")
@@ -128,13 +140,10 @@ def defend(
 
 def show_budgets(chain: Chain, calendar: Calendar) -> None:
     """Print what the noise spends, for each unit."""
-    noisy = False
-    for one in chain.defences:
-        if isinstance(one, Noise):
-            noisy = True
-            console.print(one.budget(calendar).describe())
-        calendar = one.calendar(calendar)
-    if noisy:
+    spent = budgets(chain, calendar)
+    for one in spent:
+        console.print(one.describe())
+    if spent:
         console.print(
             "The noise was drawn with OpenDP from the system's randomness, without a seed. "
             "Every further release of the same people spends its own budget on top."

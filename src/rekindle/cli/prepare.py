@@ -72,6 +72,14 @@ Box = Annotated[
         help="Percentiles of latitude and longitude at which the grid ends; positions outside are moved onto its edge.",
     ),
 ]
+Bounds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="S,W,N,E",
+        help="South, west, north and east of the grid in degrees, instead of --box: a list of locations that does not "
+        "depend on the data.",
+    ),
+]
 TowersFile = Annotated[
     Path | None,
     typer.Option(
@@ -154,6 +162,7 @@ def geolife(
     fill: FillBy = "last",
     cell_km: CellKm = 1.0,
     box: Box = "1,99.5",
+    bounds: Bounds = None,
     towers: TowersFile = None,
     h3: H3 = None,
     min_coverage: MinCoverage = 0.0,
@@ -169,7 +178,7 @@ def geolife(
     The paper's section "Dataset 1": people of different years become one city that lives at the same time.
     """
     circle = Area(*_numbers("area", area, 3))
-    places = _places(cell_km, box, towers, h3)
+    places = _places(cell_km, box, bounds, towers, h3)
     _run(
         out,
         lambda progress: read_geolife(source, timezone=timezone, skip_bad=skip_bad, progress=progress),
@@ -222,6 +231,7 @@ def porto(
     fill: FillBy = "last",
     cell_km: CellKm = 2.0,
     box: Box = "1,99.5",
+    bounds: Bounds = None,
     towers: TowersFile = None,
     h3: H3 = None,
     min_coverage: MinCoverage = 0.0,
@@ -233,7 +243,7 @@ def porto(
     quiet: Quiet = False,
 ) -> None:
     """Porto Taxi: SRC is the original train.csv, also gzipped. The paper's section "Dataset 2"."""
-    places = _places(cell_km, box, towers, h3)
+    places = _places(cell_km, box, bounds, towers, h3)
     _run(
         out,
         lambda _: read_porto(source, timezone=timezone, keep_missing=keep_missing, skip_bad=skip_bad),
@@ -264,6 +274,7 @@ def cabspotting(
     fill: FillBy = "last",
     cell_km: CellKm = 2.0,
     box: Box = "1,99.5",
+    bounds: Bounds = None,
     towers: TowersFile = None,
     h3: H3 = None,
     min_coverage: MinCoverage = 0.7,
@@ -275,7 +286,7 @@ def cabspotting(
     quiet: Quiet = False,
 ) -> None:
     """Cabspotting: SRC is the folder with the files new_<cab>.txt of San Francisco's taxis."""
-    places = _places(cell_km, box, towers, h3)
+    places = _places(cell_km, box, bounds, towers, h3)
     _run(
         out,
         lambda progress: read_cabspotting(source, timezone=timezone, skip_bad=skip_bad, progress=progress),
@@ -315,6 +326,7 @@ def points(
     fill: FillBy = "last",
     cell_km: CellKm = 1.0,
     box: Box = "1,99.5",
+    bounds: Bounds = None,
     towers: TowersFile = None,
     h3: H3 = None,
     min_coverage: MinCoverage = 0.0,
@@ -345,7 +357,7 @@ def points(
 
     Columns named as in scikit-mobility, trackintel and movingpandas are recognised; name others with the options.
     """
-    places = _places(cell_km, box, towers, h3)
+    places = _places(cell_km, box, bounds, towers, h3)
     if location is not None and not isinstance(places, Towers):
         raise InvalidSetting(
             "`location` names towers; give the file that says where they are with `towers`.", "location", "towers"
@@ -429,7 +441,7 @@ def _show(prepared: Prepared, out: Path) -> None:
     console.print(table(f"Prepared: {out}", ["", ""], rows))
 
 
-def _places(cell_km: float, box: str, towers: Path | None, h3: int | None) -> Places:
+def _places(cell_km: float, box: str, bounds: str | None, towers: Path | None, h3: int | None) -> Places:
     if towers is not None and h3 is not None:
         raise InvalidSetting("`towers` and `h3` are two ways to make locations; give one of them.", "towers", "h3")
     if towers is not None:
@@ -437,7 +449,10 @@ def _places(cell_km: float, box: str, towers: Path | None, h3: int | None) -> Pl
     if h3 is not None:
         return H3Cells(resolution=h3)
     low, high = _numbers("box", box, 2)
-    return Grid(cell_km=cell_km, box=(low, high))
+    if bounds is None:
+        return Grid(cell_km=cell_km, box=(low, high))
+    south, west, north, east = _numbers("bounds", bounds, 4)
+    return Grid(cell_km=cell_km, box=(low, high), bounds=(south, west, north, east))
 
 
 def _numbers(setting: str, text: str, how_many: int) -> list[float]:

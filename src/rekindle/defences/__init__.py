@@ -2,7 +2,7 @@
 
 from rekindle.defences.base import Chain, Defence, NothingLeft
 from rekindle.defences.coarsen import CoarserSpace, CoarserTime
-from rekindle.defences.noise import Budget, GeometricNoise, LaplaceNoise, Noise
+from rekindle.defences.noise import Budget, GeometricNoise, LaplaceNoise, Noise, budgets
 from rekindle.defences.numbers import Cap, Round, Suppress
 from rekindle.defences.parse import DEFENCES, make_defence, parse_defence
 from rekindle.defences.presets import PRESETS, Preset
@@ -25,6 +25,7 @@ __all__ = [
     "Round",
     "Sample",
     "Suppress",
+    "budgets",
     "make_defence",
     "parse_defence",
 ]

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from rekindle.checks import positive
 from rekindle.defences.base import Defence, NothingLeft
@@ -55,8 +54,7 @@ class CoarserSpace(Defence):
     def merge(self, locations: Locations) -> tuple[Locations, NDArray[np.int64]]:
         """Give the squares, and the square of each place: (locations,) int64."""
         xy = locations.xy_km
-        pitch = float(cKDTree(xy).query(xy, k=2)[0][:, 1].min()) if len(xy) > 1 else 0.0
-        corner = xy.min(axis=0) - pitch / 2
+        corner = xy.min(axis=0) - (locations.spacing_km or 0.0) / 2
         # A little more than rounding errors, so that a lattice never falls on the wrong side of an edge.
         column_row = np.floor((xy - corner) / self.km + 1e-9).astype(np.int64)
         squares, index = np.unique(column_row[:, ::-1], axis=0, return_inverse=True)
@@ -74,17 +72,17 @@ class CoarserSpace(Defence):
             np.add.at(sums, index, locations.lat_lng)
             degrees = sums / np.bincount(index)[:, None]
         names = [f"({row}, {column})" for row, column in squares]
-        return Locations(corner + (squares[:, ::-1] + 0.5) * self.km, names, degrees), index
+        centres = corner + (squares[:, ::-1] + 0.5) * self.km
+        return Locations(centres, names, degrees, public=locations.public), index
 
     def _change(self, release: Release) -> Release:
         locations, index = self.merge(release.locations)
-        values = np.zeros((release.steps, len(locations)))
-        known = np.zeros(values.shape, dtype=bool)
-        for place, square in enumerate(index):
-            column = release.values[:, place]
-            values[:, square] += np.nan_to_num(column)
-            known[:, square] |= ~np.isnan(column)
-        return Release(np.where(known, values, np.nan), locations, release.calendar)
+        order = np.argsort(index, kind="stable")
+        starts = np.searchsorted(index[order], np.arange(len(locations)))
+        parts = release.values[:, order]
+        sums = np.add.reduceat(np.nan_to_num(parts), starts, axis=1)
+        withheld = np.logical_and.reduceat(np.isnan(parts), starts, axis=1)
+        return Release(np.where(withheld, np.nan, sums), locations, release.calendar)
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
         """Put everyone into the squares."""

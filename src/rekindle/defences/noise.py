@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -12,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle import checks
-from rekindle.defences.base import Defence
+from rekindle.defences.base import Chain, Defence
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.model import Calendar, Release
+from rekindle.model import AppliedDefence, Calendar, Release
 
-__all__ = ["Budget", "GeometricNoise", "LaplaceNoise", "Neighbours", "Noise", "Unit"]
+__all__ = ["Budget", "GeometricNoise", "LaplaceNoise", "Neighbours", "Noise", "Unit", "budgets"]
 
 Unit = Literal["event", "person-day", "person"]
 Neighbours = Literal["add-remove", "substitute"]
@@ -34,48 +36,91 @@ class Budget:
     Attributes
     ----------
     per_event
-        Epsilon of one event.
+        Epsilon of one event, without a sample.
     steps_per_day, steps
         Events of a person in 24 hours, and in the whole release.
     neighbours
         What two neighbouring datasets differ by, at each step of the unit: "add-remove", the record is there or not
-        (one number changes by 1), or "substitute", it lies in another place (two numbers change by 1).
+        (one number changes by 1), or "substitute", it lies in another location (two numbers change by 1).
+    share
+        The share of the people who were drawn before, each for themselves (Poisson sampling).
+    displaces
+        Whether the people were drawn with a fixed size, so that adding one can displace another.
     """
 
     per_event: float
     steps_per_day: int
     steps: int
     neighbours: Neighbours
+    share: float = 1.0
+    displaces: bool = False
+
+    @property
+    def sensitivity(self) -> int:
+        """How far the numbers of a step differ between neighbouring datasets, summed over locations."""
+        return 2 if self.displaces else SENSITIVITY[self.neighbours]
 
     @property
     def per_person_day(self) -> float:
-        """Epsilon of all events of a person within 24 hours."""
+        """Epsilon of all events of a person within 24 hours, without a sample."""
         return self.per_event * self.steps_per_day
 
     @property
     def per_person(self) -> float:
-        """Epsilon of all events of a person."""
+        """Epsilon of all events of a person, without a sample."""
         return self.per_event * self.steps
 
     @property
     def scale(self) -> float:
         """Scale of the noise on each number, in people: sensitivity of a step over epsilon of an event."""
-        return SENSITIVITY[self.neighbours] / self.per_event
+        return self.sensitivity / self.per_event
+
+    def spent(self, unit: Unit) -> float:
+        """Epsilon of a unit, amplified by the Poisson sample before the noise.
+
+        A person who may not be in the sample hides behind that: ln(1 + share (e^epsilon - 1)) for a person who is added
+        or removed. An event or a day hides less well. The other events of the same person are in the release if and
+        only if that one is, and may give away that the person was drawn; the sample helps only as far as they do not.
+        """
+        events = {"event": 1, "person-day": self.steps_per_day, "person": self.steps}[unit]
+        if self.share == 1.0:
+            return self.per_event * events
+        one = self.per_event / self.sensitivity
+        out, drawn = math.log1p(-self.share), math.log(self.share)
+        with_it = np.logaddexp(out, drawn + one * self.steps)
+        without = np.logaddexp(out, drawn + one * (self.steps - self.sensitivity * events))
+        return float(with_it - without)
 
     def describe(self) -> str:
         """The conversion, as text of a few lines."""
         other: Neighbours = "substitute" if self.neighbours == "add-remove" else "add-remove"
         factor = SENSITIVITY[other] / SENSITIVITY[self.neighbours]
-        return "\n".join(
-            [
-                f"epsilon per event (one person, one step):  {self.per_event:.6g}",
-                f"epsilon per person-day:  {self.per_event:.6g} x {self.steps_per_day} steps = {self.per_person_day:.6g}",
-                f"epsilon per person:      {self.per_event:.6g} x {self.steps} steps = {self.per_person:.6g}",
-                f"neighbours: {self.neighbours} (a step changes the numbers by {SENSITIVITY[self.neighbours]}); "
-                f"for {other} multiply by {factor:g}",
-                f"noise on each number: scale {self.scale:.6g} people",
-            ]
-        )
+        lines = [
+            f"epsilon per event (one person, one step):  {self.per_event:.6g}",
+            f"epsilon per person-day:  {self.per_event:.6g} x {self.steps_per_day} steps = {self.per_person_day:.6g}",
+            f"epsilon per person:      {self.per_event:.6g} x {self.steps} steps = {self.per_person:.6g}",
+        ]
+        if self.share < 1.0:
+            spent = {unit: f"{self.spent(unit):.6g} per {unit}" for unit in get_args(Unit)}
+            lines.append(f"with the sample of {self.share:.6g} before it: {', '.join(spent.values())}")
+        changes = f"neighbours: {self.neighbours} (a step changes the numbers by {self.sensitivity}"
+        if self.displaces:
+            lines.append(f"{changes}: in a sample of fixed size one person can displace another)")
+        else:
+            lines.append(f"{changes}); without a sample, for {other} multiply by {factor:g}")
+        return "\n".join([*lines, f"noise on each number: scale {self.scale:.6g} people"])
+
+
+def budgets(defence: Defence, calendar: Calendar) -> list[Budget]:
+    """Give what each noise of a defence spends on data with that calendar."""
+    found: list[Budget] = []
+    before: list[Defence] = []
+    for one in defence.defences if isinstance(defence, Chain) else [defence]:
+        if isinstance(one, Noise):
+            found.append(one.budget(calendar, before))
+        calendar = one.calendar(calendar)
+        before.append(one)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,14 +164,21 @@ class Noise(Defence):
         """See `AppliedDefence`."""
         return self.seed is not None
 
-    def budget(self, calendar: Calendar) -> Budget:
-        """Convert the budget for data with that calendar, which must have an end."""
+    def budget(self, calendar: Calendar, before: Iterable[Defence | AppliedDefence] = ()) -> Budget:
+        """Convert the budget for data with that calendar, which must have an end, to which `before` was done."""
         if calendar.steps is None:
             raise InvalidData("This calendar has no end, so the budget of a person is unknown; give it its steps.")
         day = min(calendar.steps_per_day, calendar.steps)
         events = {"event": 1, "person-day": day, "person": calendar.steps}[self.per]
+        sampled = [one for one in before if one.included < 1.0]
+        displaces = any(one.fixed_size for one in sampled)
         return Budget(
-            per_event=self.epsilon / events, steps_per_day=day, steps=calendar.steps, neighbours=self.neighbours
+            per_event=self.epsilon / events,
+            steps_per_day=day,
+            steps=calendar.steps,
+            neighbours=self.neighbours,
+            share=1.0 if displaces else math.prod(one.included for one in sampled),
+            displaces=displaces and self.neighbours == "add-remove",
         )
 
     def _change(self, release: Release) -> Release:
@@ -138,8 +190,16 @@ class Noise(Defence):
                 f"{self.describe()} cannot be added {what}: its budget would not be what it says. Sampling, coarser space "
                 "or time and a cap may come before noise; suppressing and rounding come after it and spend nothing."
             )
-        budget = self.budget(release.calendar)
+        budget = self.budget(release.calendar, release.defences)
         if self.seed is None:
+            if not release.locations.public:
+                raise InvalidSetting(
+                    "Noise for publication needs `public_locations`. A list of locations that was made from the data "
+                    "(visited cells, a box at percentiles of the points) says by itself where somebody was, whatever the "
+                    "noise on its numbers. Use a list that was fixed without the data, such as all towers or a grid over "
+                    "given bounds, and declare it public: `locations.declare_public()`.",
+                    "public_locations",
+                )
             noisy = self._with_opendp(values.astype(np.int64), budget)
         else:
             noisy = values + self.draw(np.random.default_rng(self.seed), budget.scale, values.shape)
@@ -201,7 +261,7 @@ def _opendp(values: NDArray[np.int64] | NDArray[np.float64], budget: Budget) -> 
     mechanism = dp.m.make_laplace(
         dp.vector_domain(kind), dp.l1_distance(T=int if whole else float), scale=budget.scale
     )
-    spent: float = mechanism.map(SENSITIVITY[budget.neighbours] if whole else float(SENSITIVITY[budget.neighbours]))
+    spent: float = mechanism.map(budget.sensitivity if whole else float(budget.sensitivity))
     if spent > budget.per_event * (1 + 1e-6):
         raise InvalidSetting(f"OpenDP would spend epsilon {spent} an event, more than {budget.per_event}.")
     return np.asarray(mechanism(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)

@@ -27,7 +27,10 @@ class Sample(Defence):
     Parameters
     ----------
     share
-        The share of the people who are counted, above 0 and up to 1; their number is rounded.
+        The share of the people who are counted, above 0 and up to 1.
+    fixed_size
+        False counts each person with that probability, whoever else is counted (Poisson sampling). True counts exactly
+        that share, rounded: one person more can displace another, so that noise that follows must be twice as large.
     seed
         A whole number of at least 0; another seed draws other people.
     """
@@ -36,6 +39,7 @@ class Sample(Defence):
     exact: ClassVar[bool] = True
     keeps_sensitivity: ClassVar[bool] = True
     share: float
+    fixed_size: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -67,10 +71,13 @@ class Sample(Defence):
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
         """Give the people who were drawn."""
-        drawn = round(self.share * truth.people)
-        if not drawn:
+        rng = np.random.default_rng(self.seed)
+        if self.fixed_size:
+            kept = np.sort(rng.permutation(truth.people)[: round(self.share * truth.people)])
+        else:
+            kept = np.flatnonzero(rng.random(truth.people) < self.share)
+        if not len(kept):
             raise NothingLeft(f"{self.describe()} would leave none of the {truth.people} people; use a larger share.")
-        kept = np.sort(np.random.default_rng(self.seed).permutation(truth.people)[:drawn])
         names = [truth.people_ids[person] for person in kept]
         return Trajectories(truth.cells[kept], truth.locations, truth.calendar, names)
 

@@ -39,7 +39,7 @@ def write_dataset(
         Replace a folder that is there.
     """
     dataset = Dataset(counts, truth, dict(info or {}))
-    reserved = {"people", "calendar"} & dataset.info.keys()
+    reserved = {"people", "calendar", "public_locations"} & dataset.info.keys()
     if reserved:
         raise InvalidData(f"info may not set {sorted(reserved)}; the counts say that.")
     if Path(path).is_dir() and any(Path(path).iterdir()) and not (Path(path) / "dataset.json").exists():
@@ -49,9 +49,10 @@ def write_dataset(
         write_table(folder / "counts.parquet", counts_table(counts))
         if truth is not None:
             write_table(folder / "truth.parquet", trajectories_table(truth), private=True)
-        write_json(
-            folder / "dataset.json", {"people": counts.people, "calendar": counts.calendar.to_json()} | dataset.info
-        )
+        about = {"people": counts.people, "calendar": counts.calendar.to_json()}
+        if counts.locations.public is not None:
+            about["public_locations"] = counts.locations.public
+        write_json(folder / "dataset.json", about | dataset.info)
 
 
 def read_dataset(path: str | Path, *, truth: bool = True) -> Dataset:
@@ -76,7 +77,10 @@ def read_dataset(path: str | Path, *, truth: bool = True) -> Dataset:
     info = read_json(folder / "dataset.json", within=folder)
     calendar = calendar_from_json(info.pop("calendar", None), folder / "dataset.json")
     people = info.pop("people", None)
-    locations = read_locations(folder / "locations.parquet", within=folder)
+    public = info.pop("public_locations", None)
+    if public not in (None, True, False):
+        raise InvalidFile(folder / "dataset.json", f"'public_locations' is {public!r:.80}; it must be true or false.")
+    locations = read_locations(folder / "locations.parquet", within=folder).declare_public(public)
     counts_path = folder / "counts.parquet"
     counts = counts_from_table(read_table(counts_path, within=folder), counts_path, locations, calendar)
     if type(people) is not int or people != counts.people:

@@ -53,6 +53,17 @@ class Dataset:
         """How many people are counted at every step."""
         return self.counts.people
 
+    def with_locations(self, locations: Locations) -> Dataset:
+        """Give the same people on another list of locations, which must name all of theirs: a public one, say."""
+        index = locations.indices(self.locations.ids)
+        values = np.zeros((self.counts.steps, len(locations)), dtype=np.int64)
+        values[:, index] = self.counts.values
+        truth = self.truth
+        if truth is not None:
+            cells = np.where(truth.cells < 0, truth.cells, index[truth.cells])
+            truth = Trajectories(cells, locations, truth.calendar, truth.people_ids)
+        return Dataset(Counts(values, locations, self.calendar), truth, self.info)
+
 
 def check_truth(counts: Counts, truth: Trajectories) -> None:
     """Refuse a truth of other people, places or times than the counts."""

@@ -15,6 +15,8 @@ from rekindle.errors import InvalidData
 __all__ = ["Locations", "project_to_plane"]
 
 EARTH_RADIUS_KM = 6371.0088
+FARTHEST_KM = 50_000.0
+"""How far from the origin a centre may lie: farther than any two points of the earth."""
 LARGEST_KM = 100_000
 """Of a coordinate on the plane; false eastings and northings of map projections are far smaller."""
 
@@ -66,18 +68,35 @@ class Locations:
         A name for each place; ``"0"``, ``"1"``, ... by default.
     lat_lng
         (locations, 2) degrees, where known. Only for maps: distances use `xy_km`.
+    public
+        Whether the list was fixed without looking at the data, such as all towers or a grid over given bounds: True.
+        False where it was made from the data, so that it says by itself where somebody was. None where that is unknown.
     """
 
     xy_km: NDArray[np.float64]
     ids: tuple[str, ...]
     lat_lng: NDArray[np.float64] | None
+    public: bool | None
 
-    def __init__(self, xy_km: ArrayLike, ids: Iterable[str] | None = None, lat_lng: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        xy_km: ArrayLike,
+        ids: Iterable[str] | None = None,
+        lat_lng: ArrayLike | None = None,
+        *,
+        public: bool | None = None,
+    ) -> None:
         xy = np.ascontiguousarray(to_array(xy_km, "Centres", np.float64))
         if xy.ndim != 2 or xy.shape[1:] != (2,) or not len(xy):
             raise InvalidData(f"Centres must be an array of locations x 2, at least one; its shape is {xy.shape}.")
         names = _names(ids, len(xy))
         _refuse_not_finite(xy, names, "centre")
+        far = np.flatnonzero(np.abs(xy).max(axis=1) > FARTHEST_KM)
+        if len(far):
+            raise InvalidData(
+                f"The centre of location {names[far[0]]!r} is {xy[far[0]].tolist()} km; it must lie within "
+                f"{FARTHEST_KM:,.0f} km of the origin. Are these metres?"
+            )
         if (far := np.abs(xy).max(axis=1)).max() > LARGEST_KM:
             at = int(far.argmax())
             raise InvalidData(
@@ -101,6 +120,7 @@ class Locations:
         object.__setattr__(self, "xy_km", frozen(xy))
         object.__setattr__(self, "ids", names)
         object.__setattr__(self, "lat_lng", degrees)
+        object.__setattr__(self, "public", public)
 
     @classmethod
     def from_lat_lng(cls, lat_lng: ArrayLike, ids: Iterable[str] | None = None) -> Locations:
@@ -121,6 +141,10 @@ class Locations:
         )
         return cls(project_to_plane(degrees[:, 0], lng, origin), names, degrees)
 
+    def declare_public(self, public: bool | None = True) -> Locations:
+        """Give the same locations, with `public` as said."""
+        return self if self.public is public else Locations(self.xy_km, self.ids, self.lat_lng, public=public)
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -134,6 +158,17 @@ class Locations:
 
     def __repr__(self) -> str:
         return f"Locations({len(self)} places)"
+
+    @cached_property
+    def spacing_km(self) -> float | None:
+        """The smallest distance between two centres that differ, km: the side of the cells of a grid. None for one."""
+        # Two sectors of a mast lie at the same coordinates.
+        centres = self.xy_km[np.unique(np.round(self.xy_km, 6), axis=0, return_index=True)[1]]
+        if len(centres) == 1:
+            return None
+        from scipy.spatial import cKDTree
+
+        return float(cKDTree(centres).query(centres, k=2)[0][:, 1].min())
 
     @cached_property
     def distances(self) -> NDArray[np.float64]:

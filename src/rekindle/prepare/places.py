@@ -48,10 +48,14 @@ class Grid:
         The side of a cell in km.
     box
         The percentiles of latitude and of longitude at which the box ends. Positions outside are moved onto it.
+    bounds
+        South, west, north and east of the box in degrees, instead of percentiles. Only such a grid is fixed without
+        looking at the data, and public: see `Locations`.
     """
 
     cell_km: float = 1.0
     box: tuple[float, float] = (1.0, 99.5)
+    bounds: tuple[float, float, float, float] | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cell_km) and self.cell_km >= 0.001):
@@ -59,12 +63,19 @@ class Grid:
         low, high = self.box
         if not 0 <= low < high <= 100:
             raise InvalidSetting(f"The box is at the percentiles {low} and {high}; they must grow, from 0 to 100.")
+        if self.bounds is not None:
+            south, west, north, east = self.bounds
+            if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
+                raise InvalidSetting(
+                    f"`bounds` is {self.bounds}; it must be south, west, north and east in degrees, in that order.",
+                    "bounds",
+                )
 
     def locate(
         self, lat_lng: NDArray[np.float64], extent: NDArray[np.float64]
     ) -> tuple[Locations, NDArray[np.int32]]:
         """See `Places`: cells are named ``"(i, j)"``, counted from the south-west, i to the east, j to the north."""
-        corners = np.percentile(extent, self.box, axis=0)
+        corners = np.percentile(extent, self.box, axis=0) if self.bounds is None else np.reshape(self.bounds, (2, 2))
         origin = (float(corners[:, 0].mean()), float(corners[:, 1].mean()))
         # Whole metres: a box that hangs on the last bit of a float would give other cells on another machine.
         low, high = np.rint(project_to_plane(corners[:, 0], corners[:, 1], origin) * 1_000)
@@ -81,7 +92,7 @@ class Grid:
         columns, rows = (index.ravel() for index in np.indices(shape))
         centres_km = (low + (np.stack([columns, rows], axis=-1) + 0.5) * cell) / 1_000
         names = [f"({i}, {j})" for i, j in zip(columns, rows, strict=True)]
-        locations = Locations(centres_km, names, _degrees(centres_km, origin))
+        locations = Locations(centres_km, names, _degrees(centres_km, origin), public=self.bounds is not None)
         return locations, (column * np.int32(shape[1]) + row).astype(np.int32)
 
 
@@ -96,6 +107,10 @@ class Towers:
     """
 
     locations: Locations
+
+    def __post_init__(self) -> None:
+        # The list of all towers is the operator's, whoever was near them.
+        object.__setattr__(self, "locations", self.locations.declare_public())
 
     def locate(
         self, lat_lng: NDArray[np.float64], extent: NDArray[np.float64]
@@ -142,7 +157,7 @@ class H3Cells:
         cells = np.array([h3.latlng_to_cell(lat, lng, self.resolution) for lat, lng in positions.tolist()])
         names, index = np.unique(cells, return_inverse=True)
         centres = [h3.cell_to_latlng(name) for name in names.tolist()]
-        locations = Locations.from_lat_lng(np.array(centres), names.tolist())
+        locations = Locations.from_lat_lng(np.array(centres), names.tolist()).declare_public(False)
         return locations, index[inverse].reshape(lat_lng.shape[:-1]).astype(np.int32)
 
 

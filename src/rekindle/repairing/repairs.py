@@ -67,7 +67,7 @@ def daily_profile(release: Release, people: int) -> Counts:
 
     def profile(value: Floats, variance: Floats) -> Floats:
         found = means(value)
-        if 0 < variance.min() and variance.max() < NOTHING:
+        if variance.min() > 0 and variance.max() < NOTHING:
             found = smooth(found, means(variance) / days, people)
         return found[kinds]
 

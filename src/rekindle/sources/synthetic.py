@@ -154,7 +154,7 @@ class SyntheticCity:
         """The cells, row by row from the south-west corner: ``"r3c7"`` is in row 3 and column 7, counted from 0."""
         row, column = np.divmod(np.arange(self.rows * self.columns), self.columns)
         centres = (np.stack([column, row], axis=1) + 0.5) * self.cell_km
-        return Locations(centres, [f"r{r}c{c}" for r, c in zip(row, column, strict=True)])
+        return Locations(centres, [f"r{r}c{c}" for r, c in zip(row, column, strict=True)], public=True)
 
     def trajectories(self, *, progress: Callable[[int, int], None] | None = None) -> Trajectories:
         """Follow everyone: the truth, whose `counts` are the release.

@@ -90,7 +90,9 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
             values[rows, places] = found[:, 0]
         else:
             values[np.ix_(rows, columns)] = found
-        return Release(values, locations, calendar, _read_defences(path))
+        defences, public = _read_statement(path)
+        locations = locations if public is None else locations.declare_public(public)
+        return Release(values, locations, calendar, defences)
 
 
 def _calendar(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Calendar, NDArray[np.int64]]:
@@ -172,7 +174,12 @@ def write_release(
     if statement.exists() and not overwrite:
         raise OutputExists(f"{statement} exists already; it was left as it is.")
     write_table(path, table, overwrite=overwrite)
-    write_json(statement, {"sha256": _digest(Path(path)), "defences": [one.to_json() for one in release.defences]})
+    stated = {
+        "sha256": _digest(Path(path)),
+        "public_locations": release.locations.public,
+        "defences": [one.to_json() for one in release.defences],
+    }
+    write_json(statement, stated)
 
 
 def _statement(path: Path) -> Path:
@@ -184,11 +191,11 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _read_defences(path: Path) -> list[AppliedDefence]:
-    """Read what was done to the numbers of a table; a table of 0.1.0 or of someone else does not say."""
+def _read_statement(path: Path) -> tuple[list[AppliedDefence], bool | None]:
+    """Read what was done to the numbers, and whether the locations are public; a table of 0.1.0 or of others has none."""
     statement = _statement(path)
     if not statement.exists():
-        return [AppliedDefence(name="Unknown", label=f"Read from {path.name}")]
+        return [AppliedDefence(name="Unknown", label=f"Read from {path.name}")], None
     stated = read_json(statement)
     if stated.get("sha256") != _digest(path):
         raise InvalidFile(
@@ -198,6 +205,10 @@ def _read_defences(path: Path) -> list[AppliedDefence]:
     if not isinstance(stated.get("defences"), list):
         raise InvalidFile(statement, "it has no list of defences.")
     try:
-        return [AppliedDefence.from_json(one) for one in stated["defences"]]
+        public = stated.get("public_locations")
+        return [AppliedDefence.from_json(one) for one in stated["defences"]], public if public in (
+            True,
+            False,
+        ) else None
     except InvalidData as error:
         raise InvalidFile(statement, str(error)) from None
