@@ -197,6 +197,7 @@ def test_only_the_same_attack_goes_on(data, tmp_path, capsys):
     assert content(tmp_path / "out") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_process_that_is_stopped(long_release, tmp_path, number):
     data, whole = long_release

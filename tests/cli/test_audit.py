@@ -119,6 +119,7 @@ def test_leaves_other_folders_alone(folder, tmp_path):
     assert "needs a folder" in run(folder / "known", "--out", tmp_path / "file").err
 
 
+@pytest.mark.slow
 def test_stopped_by_hand(tmp_path):
     truth = rk.SyntheticCity(people=60, days=5, step="10min").trajectories()
     rk.write_dataset(tmp_path / "city", counts=truth.counts(), truth=truth)

@@ -46,7 +46,7 @@ ALL = [found for name in COMMANDS for found in commands(load(name), (name,))]
 # Help and version
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], []])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
 def test_the_overview_loads_nothing_heavy(arguments):
     script = (
         "import sys\nfrom rekindle.cli import main\n"
@@ -127,12 +127,6 @@ def test_paths_are_printed_as_they_are(data, tmp_path, folder):
         assert "Traceback" not in found.err
         assert found.code == (2 if " " in name or name == "reproduce" else 0), (name, found)
         assert folder in found.out + found.err, (name, found)
-
-
-def test_the_demo_prints_its_path_as_it_is(data):
-    found = call("demo", "--out", "a[/x]", "--people", "2", "--days", "1", "--seeds", "1")
-    assert found.code == 0
-    assert "a[/x]/report.html" in found.out
 
 
 def test_quiet_leaves_only_errors(data):

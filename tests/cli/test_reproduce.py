@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from rekindle.cli import app, main
 
 
+@pytest.mark.slow
 def test_without_data_it_shows_the_synthetic_city(tmp_path):
     out = tmp_path / "out"
     found = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(out)])
