@@ -24,9 +24,8 @@ from rekindle.attacks.habits.consensus import align, decode
 from rekindle.attacks.habits.polish import polish
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
-from rekindle.attacks.habits.schedule import CUTS, Answer, Plan, doubt, finish, follow, gather
+from rekindle.attacks.habits.schedule import CUTS, Answer, Schedule, doubt, finish, follow, gather
 from rekindle.attacks.habits.track import track
-from rekindle.evaluation import deal_at_random
 from rekindle.evaluation.confidence import assess_confidence
 
 
@@ -70,12 +69,12 @@ def measure(
         found = attack()
         table.add(row, truth, found, time.perf_counter() - begin)
 
-    timed("chance", lambda: deal_at_random(counts, seed=seed))
+    timed("chance", lambda: rk.Chance(seed=seed).recover(counts).trajectories)
     timed("baseline", lambda: rk.Baseline(seed=seed).recover(counts).trajectories)
     timed("enhanced", lambda: rk.Enhanced(seed=seed).recover(counts).trajectories)
 
     problem = Problem.of(counts.values, counts.locations, counts.calendar)
-    plan = Plan.of(problem, given.effort, seed)
+    plan = Schedule.of(problem, given.effort, seed)
 
     def whole(tracks: NDArray[np.int32]) -> rk.Trajectories:
         return rk.Trajectories(problem.expand(tracks), counts.locations, counts.calendar)

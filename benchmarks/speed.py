@@ -88,7 +88,7 @@ def deviation(counts, name):
             matrix = cost[:, np.repeat(np.arange(places), counts.values[step + 1])]
             least = matrix[linear_sum_assignment(matrix)].sum()
             own = cost[np.arange(len(cells)), cells[:, step + 1]].sum()
-            worst = max(worst, abs(own - least), abs(found.step_costs[step + 1] - least))
+            worst = max(worst, abs(own - least), abs(found.details.step_costs[step + 1] - least))
         begin = max(0, day.start - 1)
         np.add.at(transitions, (cells[:, begin : day.stop - 1].ravel(), cells[:, begin + 1 : day.stop].ravel()), 1)
     return worst

@@ -83,7 +83,7 @@ def test_sizes():
         4 * 2**30, 3 * 2**29, 500 * 2**20, 2 * 2**30, 10 * 2**10, 7,
     ]  # fmt: skip
     for text in ("much", "0", "-1GB", "4XB", ""):
-        with pytest.raises(rk.InvalidSetting, match="`memory_limit` is"):
+        with pytest.raises(rk.errors.InvalidSetting, match="`memory_limit` is"):
             parse_size(text)
 
 

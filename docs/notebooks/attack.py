@@ -61,7 +61,7 @@ pl.DataFrame(
 #
 # At every step the attack knows where its people are (at first, as many as were counted in each place), and how many people the
 # next row has in each place. Each counted person is a seat. Who takes which seat? At night the cost of a seat is how far away it is
-# ([`rk.Stay`][rekindle.Stay]), and the cheapest way to seat everyone wins: an assignment problem.
+# ([`rk.attacks.Stay`][rekindle.attacks.Stay]), and the cheapest way to seat everyone wins: an assignment problem.
 
 
 # %% alt="A matrix of six people and six seats between 00:00 and 02:00: staying costs nothing and is chosen by all"
@@ -72,7 +72,7 @@ def seats(step):
 
 def show(cost, previous, current, step):
     """Price every seat of the next step, fill the seats at the least total cost, and draw it."""
-    now = rk.MoveContext(places, counts.calendar.time(step), transitions)
+    now = rk.attacks.MoveContext(places, counts.calendar.time(step), transitions)
     matrix = cost(previous, current, now)[:, seats(step + 1)]
     _, chosen = linear_sum_assignment(matrix)
     people = [f"#{row} in {PLACES[place]}" for row, place in enumerate(current)]
@@ -86,7 +86,7 @@ transitions = (
     rk.Baseline().start(places, counts.calendar, people=6).transitions
 )  # still empty: nothing was seen yet
 at_0 = seats(0).astype(np.int32)
-at_2, figure = show(rk.Stay(), at_0, at_0, 0)
+at_2, figure = show(rk.attacks.Stay(), at_0, at_0, 0)
 figure
 
 # %% [markdown]
@@ -103,8 +103,8 @@ figure
 # At six, one person is missing on the Hill and one at the Mill, and two have appeared at School.
 
 # %% alt="The matrix of the step from 04:00 to 06:00: one person of the Hill and one of the Mill go to School"
-at_4, _ = show(rk.Stay(), at_0, at_2, 1)
-at_6, figure = show(rk.Velocity(), at_2, at_4, 2)
+at_4, _ = show(rk.attacks.Stay(), at_0, at_2, 1)
+at_6, figure = show(rk.attacks.Velocity(), at_2, at_4, 2)
 figure
 
 # %% [markdown]
@@ -112,11 +112,11 @@ figure
 # the only way to fill the seats at this price. The counts did not say who went to School. The **sum** did.
 #
 # By day the baseline expects people to go on as they went: from $p_{i-1}$ and $p_i$ to $q = p_i + (p_i - p_{i-1})$, equation (1) of
-# the paper, and a seat costs its distance from $q$, equation (2): [`rk.Velocity`][rekindle.Velocity]. For those who have not moved,
+# the paper, and a seat costs its distance from $q$, equation (2): [`rk.attacks.Velocity`][rekindle.attacks.Velocity]. For those who have not moved,
 # $q$ is where they are. So at eight, the two students are expected to fly on past School, at the same speed:
 
 # %% alt="The matrix of the step from 06:00 to 08:00: the velocity rule sends the student from the Mill on to the Office"
-at_8, figure = show(rk.Velocity(), at_4, at_6, 3)
+at_8, figure = show(rk.attacks.Velocity(), at_4, at_6, 3)
 figure
 
 # %% [markdown]
@@ -164,10 +164,10 @@ pl.DataFrame(
 #
 # Whose Tuesday belongs to whose Monday? People return to the same places for about as long. The price of a link is the
 # **information gain**: the entropy of the two days together, less their own. It is 0 bits for two days alike, and 1 for two days
-# that share no place ([`rk.InformationGain`][rekindle.InformationGain]).
+# that share no place ([`rk.attacks.InformationGain`][rekindle.attacks.InformationGain]).
 
 # %% alt="The matrix of information gains between six Mondays and six Tuesdays, with the cheapest links framed"
-gain = rk.InformationGain()(monday, tuesday, len(places))
+gain = rk.attacks.InformationGain()(monday, tuesday, len(places))
 _, linked = linear_sum_assignment(gain)
 rk.figures.draw_costs(
     gain.round(3),
@@ -183,7 +183,7 @@ rk.figures.draw_costs(
 # ## What the second day teaches
 #
 # The enhanced attack of D'Silva et al. remembers. It counts how often each place was predicted to follow another (the paper's $B$),
-# and adds the most frequent followers to the places that cost nothing ([`rk.Popular`][rekindle.Popular]). It also links with
+# and adds the most frequent followers to the places that cost nothing ([`rk.attacks.Popular`][rekindle.attacks.Popular]). It also links with
 # the best of the last three days, so that one odd Tuesday does not lose a person.
 
 # %%
@@ -254,7 +254,7 @@ attacks = {
     "habits": lambda seed: rk.Habits(seed=seed, effort="low"),
 }
 scores = {
-    "chance": [rk.evaluate(rk.deal_at_random(release, seed=seed), city) for seed in range(3)]
+    "chance": [rk.evaluate(rk.Chance(seed=seed).recover(release).trajectories, city) for seed in range(3)]
 }
 for name, attack in attacks.items():
     scores[name] = [

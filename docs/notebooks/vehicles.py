@@ -13,7 +13,7 @@
 # whether rules made for other movers find more. Let us write one for vehicles, try it on simulated taxis, and see.
 #
 # A heuristic is a **move cost**: anything that can be called as `cost(previous, current, context)` and gives a matrix of people x
-# places ([`rk.MoveCost`][rekindle.MoveCost]). It may be a function. The attack does the rest, and still fills every count exactly.
+# places ([`rk.attacks.MoveCost`][rekindle.attacks.MoveCost]). It may be a function. The attack does the rest, and still fills every count exactly.
 #
 # ## Taxis without homes
 #
@@ -103,10 +103,10 @@ class Vehicle:
         self.reach_km = reach_km
 
     def __call__(self, previous, current, context):
-        off_course = rk.Velocity()(
+        off_course = rk.attacks.Velocity()(
             previous, current, context
         )  # km from the point that the last movement leads to
-        distance = rk.Stay()(previous, current, context)  # km from here
+        distance = rk.attacks.Stay()(previous, current, context)  # km from here
         # Not infinite: where rounding to cells makes a step look too far, the counts must still be met.
         return off_course**2 + 10_000.0 * (distance > self.reach_km)
 
@@ -131,7 +131,7 @@ def compare(costs, fleets, **settings):
         truth = taxis(seed, **settings)
         counts = truth.counts()
         scores["chance"].append(
-            rk.evaluate(rk.deal_at_random(counts, seed=seed), truth).accuracy
+            rk.evaluate(rk.Chance(seed=seed).recover(counts).trajectories, truth).accuracy
         )
         for name, cost in costs.items():
             attacks = [
@@ -161,9 +161,9 @@ def table(scores):
 
 
 rules = {
-    "stay": rk.Stay(),
-    "velocity": rk.Velocity(),
-    "popular": rk.Popular(),
+    "stay": rk.attacks.Stay(),
+    "velocity": rk.attacks.Velocity(),
+    "popular": rk.attacks.Popular(),
     "vehicle": vehicle,
 }
 every_minute = compare(rules, fleets=12)
@@ -188,7 +188,7 @@ assert np.mean(every_minute["stay"]) < np.mean(every_minute["velocity"])
 
 # %%
 seldom = compare(
-    {"stay": rk.Stay(), "velocity": rk.Velocity(), "vehicle": Vehicle(reach_km=KMH / 12 + 1)},
+    {"stay": rk.attacks.Stay(), "velocity": rk.attacks.Velocity(), "vehicle": Vehicle(reach_km=KMH / 12 + 1)},
     fleets=12,
     minutes=5,
     cell_km=1.0,
@@ -217,5 +217,5 @@ assert lost.mean() < gain.mean() / 2
 #
 # ## Yours
 #
-# The same attack takes a linking cost of your own (`linking=`, see [`rk.LinkingCost`][rekindle.LinkingCost]). What a whole attack
+# The same attack takes a linking cost of your own (`linking=`, see [`rk.attacks.LinkingCost`][rekindle.attacks.LinkingCost]). What a whole attack
 # must fulfil, and the tests that check it for you: [adding an attack](../guides/extending.md).

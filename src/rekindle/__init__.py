@@ -4,148 +4,88 @@
 >>> truth = rk.SyntheticCity(people=20, days=2).trajectories()
 >>> recovery = rk.Enhanced().recover(truth.counts())
 >>> result = rk.evaluate(recovery.trajectories, truth)
+
+What is used rarely lives in its room: errors in `rekindle.errors`, move and linking costs in `rekindle.attacks`, metrics in
+`rekindle.evaluation`. Names are loaded when they are first used.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rekindle import errors as errors
 
 __version__ = "0.2.0"
 
-from typing import TYPE_CHECKING, Any
-
-from rekindle.attacks import (
-    Attack,
-    Baseline,
-    DayByDay,
-    Enhanced,
-    Habits,
-    InformationGain,
-    LinkingCost,
-    MoveContext,
-    MoveCost,
-    Popular,
-    Recovery,
-    Run,
-    Stay,
-    Velocity,
-    confidence_from_agreement,
-    resume,
-)
-from rekindle.auditing import Audit, audit
-from rekindle.checking import check
-from rekindle.defences import (
-    Cap,
-    Chain,
-    CoarserSpace,
-    CoarserTime,
-    Defence,
-    GeometricNoise,
-    LaplaceNoise,
-    Round,
-    Sample,
-    Suppress,
-)
-from rekindle.errors import (
-    InvalidData,
-    InvalidFile,
-    InvalidSetting,
-    OutputExists,
-    OutputFailed,
-    OutputInUse,
-    RekindleError,
-    Stopped,
-    TooLarge,
-)
-from rekindle.evaluation import Evaluation, deal_at_random, evaluate, reference_scores, stay_if_possible, utility
-from rekindle.io import (
-    read_counts,
-    read_dataset,
-    read_locations,
-    read_recovery,
-    read_release,
-    read_trajectories,
-    write_counts,
-    write_dataset,
-    write_locations,
-    write_release,
-    write_trajectories,
-)
-from rekindle.model import Calendar, Counts, Dataset, Locations, Release, Trajectories
-from rekindle.repairing import repair
-from rekindle.sources.synthetic import SyntheticCity
-
 if TYPE_CHECKING:
-    from rekindle.report import figures
+    from rekindle.attacks import Attack as Attack
+    from rekindle.attacks import Baseline as Baseline
+    from rekindle.attacks import Chance as Chance
+    from rekindle.attacks import DayByDay as DayByDay
+    from rekindle.attacks import Enhanced as Enhanced
+    from rekindle.attacks import Habits as Habits
+    from rekindle.attacks import Naive as Naive
+    from rekindle.attacks import Recovery as Recovery
+    from rekindle.attacks import Run as Run
+    from rekindle.attacks import resume as resume
+    from rekindle.auditing import Audit as Audit
+    from rekindle.auditing import audit as audit
+    from rekindle.defences import Cap as Cap
+    from rekindle.defences import Chain as Chain
+    from rekindle.defences import CoarserSpace as CoarserSpace
+    from rekindle.defences import CoarserTime as CoarserTime
+    from rekindle.defences import Defence as Defence
+    from rekindle.defences import GeometricNoise as GeometricNoise
+    from rekindle.defences import LaplaceNoise as LaplaceNoise
+    from rekindle.defences import Round as Round
+    from rekindle.defences import Sample as Sample
+    from rekindle.defences import Suppress as Suppress
+    from rekindle.evaluation import evaluate as evaluate
+    from rekindle.evaluation import reference_scores as reference_scores
+    from rekindle.io import read_counts as read_counts
+    from rekindle.io import read_dataset as read_dataset
+    from rekindle.io import read_locations as read_locations
+    from rekindle.io import read_recovery as read_recovery
+    from rekindle.io import read_release as read_release
+    from rekindle.io import read_trajectories as read_trajectories
+    from rekindle.io import write_counts as write_counts
+    from rekindle.io import write_dataset as write_dataset
+    from rekindle.io import write_locations as write_locations
+    from rekindle.io import write_release as write_release
+    from rekindle.io import write_trajectories as write_trajectories
+    from rekindle.model import Calendar as Calendar
+    from rekindle.model import Counts as Counts
+    from rekindle.model import Dataset as Dataset
+    from rekindle.model import Locations as Locations
+    from rekindle.model import Release as Release
+    from rekindle.model import Trajectories as Trajectories
+    from rekindle.repairing import repair as repair
+    from rekindle.report import figures as figures
+    from rekindle.sources.synthetic import SyntheticCity as SyntheticCity
 
-__all__ = [
-    "Attack",
-    "Audit",
-    "Baseline",
-    "Calendar",
-    "Cap",
-    "Chain",
-    "CoarserSpace",
-    "CoarserTime",
-    "Counts",
-    "Dataset",
-    "DayByDay",
-    "Defence",
-    "Enhanced",
-    "Evaluation",
-    "GeometricNoise",
-    "Habits",
-    "InformationGain",
-    "InvalidData",
-    "InvalidFile",
-    "InvalidSetting",
-    "LaplaceNoise",
-    "LinkingCost",
-    "Locations",
-    "MoveContext",
-    "MoveCost",
-    "OutputExists",
-    "OutputFailed",
-    "OutputInUse",
-    "Popular",
-    "Recovery",
-    "RekindleError",
-    "Release",
-    "Round",
-    "Run",
-    "Sample",
-    "Stay",
-    "Stopped",
-    "Suppress",
-    "SyntheticCity",
-    "TooLarge",
-    "Trajectories",
-    "Velocity",
-    "__version__",
-    "audit",
-    "check",
-    "confidence_from_agreement",
-    "deal_at_random",
-    "evaluate",
-    "figures",
-    "read_counts",
-    "read_dataset",
-    "read_locations",
-    "read_recovery",
-    "read_release",
-    "read_trajectories",
-    "reference_scores",
-    "repair",
-    "resume",
-    "stay_if_possible",
-    "utility",
-    "write_counts",
-    "write_dataset",
-    "write_locations",
-    "write_release",
-    "write_trajectories",
-]
+_NAMES = {
+    "attacks": "Attack Baseline Chance DayByDay Enhanced Habits Naive Recovery Run resume",
+    "auditing": "Audit audit",
+    "defences": "Cap Chain CoarserSpace CoarserTime Defence GeometricNoise LaplaceNoise Round Sample Suppress",
+    "evaluation": "evaluate reference_scores",
+    "io": "read_counts read_dataset read_locations read_recovery read_release read_trajectories "
+    "write_counts write_dataset write_locations write_release write_trajectories",
+    "model": "Calendar Counts Dataset Locations Release Trajectories",
+    "repairing": "repair",
+    "report": "figures",
+    "sources.synthetic": "SyntheticCity",
+}
+_ROOM_OF = {name: room for room, names in _NAMES.items() for name in names.split()}
+
+__all__ = ["__version__", *_ROOM_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "figures":  # matplotlib takes a second to load
-        import rekindle.report.figures as figures
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room = import_module(f"rekindle.{_ROOM_OF[name]}")
+    value = globals()[name] = getattr(room, name, None) or import_module(f"{room.__name__}.{name}")
+    return value
 
-        return figures
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -141,7 +141,7 @@ def test_stop_from_another_thread_keeps_whole_days(kind):
     kept = run.trajectories()
     assert kept.steps == (counts.steps if kind.revises else 36)
     assert kept.counts() == counts.part(slice(0, kept.steps))
-    with pytest.raises(rk.Stopped, match="resume"):
+    with pytest.raises(rk.errors.Stopped, match="resume"):
         run.feed(counts)
 
 
@@ -176,16 +176,16 @@ def test_progress_is_told_every_day(kind, counts):
 def test_feed_refuses_what_does_not_come_next(kind, counts):
     days = list(counts.days())
     run = kind().start(counts.locations, counts.calendar, people=counts.people)
-    with pytest.raises(rk.InvalidData, match="next step of this run is 2024-03-01 04:00:00"):
+    with pytest.raises(rk.errors.InvalidData, match="next step of this run is 2024-03-01 04:00:00"):
         run.feed(days[1])
     run.feed(days[0])
-    with pytest.raises(rk.InvalidData, match="next step"):
+    with pytest.raises(rk.errors.InvalidData, match="next step"):
         run.feed(days[0])
     fewer = rk.Counts(days[1].values * 2, counts.locations, days[1].calendar)
-    with pytest.raises(rk.InvalidData, match="24 people, the run 12"):
+    with pytest.raises(rk.errors.InvalidData, match="24 people, the run 12"):
         run.feed(fewer)
     elsewhere = rk.Counts(days[1].values, rk.Locations(counts.locations.xy_km + 1), days[1].calendar)
-    with pytest.raises(rk.InvalidData, match="other locations"):
+    with pytest.raises(rk.errors.InvalidData, match="other locations"):
         run.feed(elsewhere)
 
 
@@ -194,7 +194,7 @@ def test_nothing_follows_a_short_day(kind, counts):
     calendar = rk.Calendar(counts.calendar.start, "2h")
     run = kind().start(counts.locations, calendar, people=counts.people)
     run.feed(counts.part(slice(0, 12)))  # the first day has 10 steps
-    with pytest.raises(rk.InvalidData, match="not whole"):
+    with pytest.raises(rk.errors.InvalidData, match="not whole"):
         run.feed(counts.part(slice(10, 22)))
 
 
@@ -202,7 +202,7 @@ def test_nothing_follows_a_short_day(kind, counts):
 def test_the_run_ends_where_its_calendar_ends(kind, counts):
     run = kind().start(counts.locations, counts.calendar.closed_at(22), people=counts.people)
     run.feed(counts.part(slice(0, 22)))
-    with pytest.raises(rk.InvalidData, match="too many"):
+    with pytest.raises(rk.errors.InvalidData, match="too many"):
         run.feed(counts.part(slice(22, 34)))
 
 

@@ -141,7 +141,7 @@ def test_damaged_answers_are_refused(counts, tmp_path):
     run.save(tmp_path / "run.npz")
     saved = read_run(tmp_path / "run.npz")
     saved.arrays["tracks"][0, 0] = saved.arrays["tracks"][0, 1]
-    with pytest.raises(rk.InvalidData, match="counts"):
+    with pytest.raises(rk.errors.InvalidData, match="counts"):
         attack.start(counts.locations, counts.calendar, people=counts.people).restore(saved)
 
 
@@ -150,7 +150,7 @@ def test_stop_before_anything_was_found_still_gives_exact_counts(counts):
     run.feed(counts)
     run.stop()
     assert run.trajectories().counts() == counts
-    with pytest.raises(rk.Stopped):
+    with pytest.raises(rk.errors.Stopped):
         run.feed(counts)
 
 
@@ -196,14 +196,14 @@ def test_ctrl_c_ends_the_search_and_the_run_can_go_on(counts, found):
 
 @pytest.mark.parametrize("wrong", [{"effort": "much"}, {"seed": -1}, {"seed": None}, {"seed": True}, {"workers": 0}])
 def test_refuses_wrong_settings(wrong):
-    with pytest.raises(rk.InvalidSetting, match=next(iter(wrong))):
+    with pytest.raises(rk.errors.InvalidSetting, match=next(iter(wrong))):
         Habits(**wrong)
 
 
 @pytest.mark.parametrize("limit", ["MOST_PEOPLE", "MOST_POINTS", "MOST_PLACES"])
 def test_beyond_its_reach_it_names_the_enhanced_attack(counts, monkeypatch, limit):
     monkeypatch.setattr(plan, limit, 5)
-    with pytest.raises(rk.InvalidData, match=r"12 people, 70 steps and 9 places.*Use Enhanced"):
+    with pytest.raises(rk.errors.InvalidData, match=r"12 people, 70 steps and 9 places.*Use Enhanced"):
         Habits().recover(counts)
 
 
@@ -267,8 +267,8 @@ def test_agreement_of_row_orders(counts):
     assert sure.trajectories is orders[0].trajectories
     assert sure.confidence.min() >= np.float32(1 / 3)
     assert np.array_equal(confidence_from_agreement([orders[0], orders[0]]).confidence, np.ones((12, 70), np.float32))
-    with pytest.raises(rk.InvalidData, match="at least two"):
+    with pytest.raises(rk.errors.InvalidData, match="at least two"):
         confidence_from_agreement(orders[:1])
     other = rk.Enhanced().recover(counts.part(slice(0, 34)))
-    with pytest.raises(rk.InvalidData, match="same counts"):
+    with pytest.raises(rk.errors.InvalidData, match="same counts"):
         confidence_from_agreement([orders[0], other])

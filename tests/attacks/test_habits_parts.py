@@ -51,9 +51,9 @@ def test_problem_keeps_used_places_and_changes_only():
     assert made.starts.tolist() == [0, 3, 5]
     assert made.counts.tolist() == [[1, 1, 0], [0, 1, 1]]
     assert made.expand(np.array([[0, 2], [1, 1]])).tolist() == [[0, 0, 0, 3, 3], [1, 1, 1, 1, 1]]
-    with pytest.raises(rk.InvalidData, match="counts"):
+    with pytest.raises(rk.errors.InvalidData, match="counts"):
         made.check(np.array([[0, 0], [1, 1]]))
-    with pytest.raises(rk.InvalidData, match="shape"):
+    with pytest.raises(rk.errors.InvalidData, match="shape"):
         made.check(np.array([[0, 2]]))
 
 

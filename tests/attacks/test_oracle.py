@@ -60,10 +60,10 @@ def test_gain_of_days_of_equal_length_is_the_papers():
     a, b = np.array([[0, 0, 1, 2]]), np.array([[0, 1, 1, 3]])
     both = oracle.entropy([0, 0, 1, 2, 0, 1, 1, 3])
     expected = both - (oracle.entropy([0, 0, 1, 2]) + oracle.entropy([0, 1, 1, 3])) / 2
-    assert rk.InformationGain()(a, b, 4)[0, 0] == pytest.approx(expected)
+    assert rk.attacks.InformationGain()(a, b, 4)[0, 0] == pytest.approx(expected)
 
 
 def test_gain_is_0_for_days_alike_and_1_for_days_apart():
-    gain = rk.InformationGain()
+    gain = rk.attacks.InformationGain()
     assert gain(np.array([[0, 1, 1]]), np.array([[1, 0, 1]]), 4)[0, 0] == pytest.approx(0, abs=1e-15)
     assert gain(np.array([[0, 1, 1]]), np.array([[2, 3, 3]]), 4)[0, 0] == pytest.approx(1)

@@ -33,7 +33,7 @@ class Squared:
 
 
 def test_any_move_cost_gets_an_exact_solution(counts):
-    found = rk.DayByDay(first=rk.Stay(), night=Squared(), day=Squared()).recover(counts)
+    found = rk.DayByDay(first=rk.attacks.Stay(), night=Squared(), day=Squared()).recover(counts)
     assert found.trajectories.counts() == counts
     cells, distances = found.trajectories.cells, counts.locations.distances
     for step in range(1, 23):  # the first day: no transitions are known yet
@@ -45,7 +45,7 @@ def test_any_move_cost_gets_an_exact_solution(counts):
 
 def test_a_built_in_cost_wrapped_as_any_other_costs_the_same(counts):
     def wrapped(previous, current, context):
-        return rk.Popular()(previous, current, context)
+        return rk.attacks.Popular()(previous, current, context)
 
     plain = rk.Enhanced(night=wrapped, day=wrapped).recover(counts)
     first_day = counts.calendar.day(0)
@@ -55,7 +55,7 @@ def test_a_built_in_cost_wrapped_as_any_other_costs_the_same(counts):
 
 
 def test_a_target_cost_with_a_price_of_its_own_is_asked_for_it(counts):
-    class Dear(rk.Velocity):
+    class Dear(rk.attacks.Velocity):
         def __call__(self, previous, current, context):
             return 2 * super().__call__(previous, current, context)
 
@@ -76,22 +76,22 @@ def test_costs_that_forbid_too_much_are_refused(counts):
     def nowhere(previous, current, context):
         return np.full((len(current), 9), np.inf)
 
-    with pytest.raises(rk.InvalidData, match="forbid"):
+    with pytest.raises(rk.errors.InvalidData, match="forbid"):
         rk.DayByDay(day=nowhere, night=nowhere).recover(counts)
 
 
 def test_costs_of_a_wrong_shape_are_refused(counts):
-    with pytest.raises(rk.InvalidData, match="shape"):
+    with pytest.raises(rk.errors.InvalidData, match="shape"):
         rk.DayByDay(day=lambda o, p, s: np.zeros((1, 1)), night=lambda o, p, s: np.zeros((1, 1))).recover(counts)
-    with pytest.raises(rk.InvalidData, match="linking cost"):
+    with pytest.raises(rk.errors.InvalidData, match="linking cost"):
         rk.Baseline(linking=lambda past, today, places: np.full((10, 10), np.nan)).recover(counts)
 
 
 @pytest.mark.parametrize(
-    "settings", [{"lookback_days": 0}, {"lookback_days": 1.5}, {"seed": -1}, {"day": "velocity"}, {"day": rk.Stay}]
+    "settings", [{"lookback_days": 0}, {"lookback_days": 1.5}, {"seed": -1}, {"day": "velocity"}, {"day": rk.attacks.Stay}]
 )
 def test_settings_out_of_range_are_refused(settings):
-    with pytest.raises(rk.InvalidSetting, match=next(iter(settings))):
+    with pytest.raises(rk.errors.InvalidSetting, match=next(iter(settings))):
         rk.Enhanced(**settings)
 
 
@@ -121,28 +121,28 @@ def test_own_parts_must_be_given_again_to_resume(counts, tmp_path):
     run = attack.start(counts.locations, counts.calendar, people=counts.people)
     run.feed(next(counts.days()))
     run.save(tmp_path / "run.npz")
-    with pytest.raises(rk.InvalidSetting, match="give `attack`"):
+    with pytest.raises(rk.errors.InvalidSetting, match="give `attack`"):
         rk.resume(tmp_path / "run.npz")
-    with pytest.raises(rk.InvalidSetting, match="not by Enhanced"):
+    with pytest.raises(rk.errors.InvalidSetting, match="not by Enhanced"):
         rk.resume(tmp_path / "run.npz", attack=rk.Enhanced())
     assert rk.resume(tmp_path / "run.npz", attack=attack).days_done == 1
 
 
 def test_a_damaged_file_is_refused(tmp_path):
-    with pytest.raises(rk.InvalidFile, match="does not exist"):
+    with pytest.raises(rk.errors.InvalidFile, match="does not exist"):
         rk.resume(tmp_path / "none.npz")
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 and no more")
-    with pytest.raises(rk.InvalidFile, match="not a saved run"):
+    with pytest.raises(rk.errors.InvalidFile, match="not a saved run"):
         rk.resume(tmp_path / "bad.npz")
     np.savez(tmp_path / "pickle.npz", head=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(rk.InvalidFile, match="not a saved run"):
+    with pytest.raises(rk.errors.InvalidFile, match="not a saved run"):
         rk.resume(tmp_path / "pickle.npz")
 
 
 def test_save_replaces_only_saved_runs(counts, tmp_path):
     run = rk.Baseline().start(counts.locations, counts.calendar, people=counts.people)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(rk.OutputExists):
+    with pytest.raises(rk.errors.OutputExists):
         run.save(tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "mine"
 

@@ -100,12 +100,12 @@ def test_another_format_is_refused(counts, tmp_path):
 def test_settings_are_by_keyword():
     for kind in (rk.Baseline, rk.Enhanced, rk.DayByDay):
         with pytest.raises(TypeError, match="positional"):
-            kind(rk.Stay())
+            kind(rk.attacks.Stay())
         with pytest.raises(AttributeError):
             kind().seed = 3
     assert rk.Baseline().settings()["lookback_days"] == 1
     assert rk.Enhanced().settings()["lookback_days"] == 3
-    assert (rk.Baseline().night, rk.Baseline().day) == (rk.Stay(), rk.Velocity())
+    assert (rk.Baseline().night, rk.Baseline().day) == (rk.attacks.Stay(), rk.attacks.Velocity())
 
 
 def test_an_attack_without_settings_has_none():
@@ -223,11 +223,11 @@ def test_a_day_begins_without_a_step_before(counts, monkeypatch):
 
     def asked(previous, current, context):
         seen.append((context.departs, np.array_equal(previous, current)))
-        return rk.Velocity()(previous, current, context)
+        return rk.attacks.Velocity()(previous, current, context)
 
     for small in (10**9, 0):
         monkeypatch.setattr(day_by_day, "SMALL_DAY", small)
-        rk.DayByDay(first=asked, night=rk.Velocity(), day=rk.Velocity()).recover(counts)
+        rk.DayByDay(first=asked, night=rk.attacks.Velocity(), day=rk.attacks.Velocity()).recover(counts)
     begins = [day.calendar.start for day in counts.days()]
     assert seen == [(begin, True) for begin in begins] * 2
 

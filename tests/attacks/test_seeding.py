@@ -64,5 +64,5 @@ def test_batches_and_a_saved_run_give_the_same(kind, counts, tmp_path):
 
 
 def test_other_seedings_are_refused():
-    with pytest.raises(rk.InvalidSetting, match="'each_day' or 'first_day'"):
+    with pytest.raises(rk.errors.InvalidSetting, match="'each_day' or 'first_day'"):
         rk.Enhanced(first_step_counts="last_day")

@@ -65,7 +65,7 @@ def test_a_pickle_in_the_store_is_not_opened(tmp_path):
 
 def test_store_is_a_folder(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(rk.InvalidData, match="folder"):
+    with pytest.raises(rk.errors.InvalidData, match="folder"):
         Store(tmp_path / "file")
 
 
@@ -150,11 +150,11 @@ def test_a_process_that_dies_costs_nothing(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_processes_that_keep_dying_are_given_up():
-    with workers_of(2, None) as workers, pytest.raises(rk.Stopped, match="keep dying"):
+    with workers_of(2, None) as workers, pytest.raises(rk.errors.Stopped, match="keep dying"):
         run([Task((n,), always_die, (n,)) for n in range(3)], store=Store(None), workers=workers)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True])
 def test_refuses_odd_numbers_of_workers(wrong):
-    with pytest.raises(rk.InvalidSetting, match="workers"), workers_of(wrong, None):
+    with pytest.raises(rk.errors.InvalidSetting, match="workers"), workers_of(wrong, None):
         pass

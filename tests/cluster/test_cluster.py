@@ -110,7 +110,7 @@ def test_a_cluster_that_is_not_there(monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     for address in (f"tcp://127.0.0.1:{port}", "nonsense://x"):
-        with pytest.raises(rk.InvalidSetting, match="cannot be reached"):
+        with pytest.raises(rk.errors.InvalidSetting, match="cannot be reached"):
             numbers(cluster=address)
 
 
@@ -119,7 +119,7 @@ def test_a_cluster_without_workers(tmp_path, monkeypatch):
     found = Cluster(tmp_path, 0)
     try:
         time.sleep(0.2)
-        with pytest.raises(rk.InvalidSetting, match="has no workers"):
+        with pytest.raises(rk.errors.InvalidSetting, match="has no workers"):
             numbers(cluster=found.address)
     finally:
         found.close()

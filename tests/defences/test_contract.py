@@ -91,9 +91,9 @@ def test_another_seed_another_draw_only_where_it_is_random(defence, truth):
 @every_defence
 def test_people_counts_and_release_give_the_same(defence, truth):
     if defence.needs_people:
-        with pytest.raises(rk.InvalidData, match="needs the people"):
+        with pytest.raises(rk.errors.InvalidData, match="needs the people"):
             defence(truth.counts())
-        with pytest.raises(rk.InvalidData, match="needs the people"):
+        with pytest.raises(rk.errors.InvalidData, match="needs the people"):
             defence(Release.of(truth.counts()))
     else:
         assert defence(truth) == defence(truth.counts()) == defence(Release.of(truth.counts()))
@@ -159,9 +159,9 @@ def test_a_chain_is_the_same_as_one_after_the_other(truth):
 
 
 def test_a_sample_must_come_first():
-    with pytest.raises(rk.InvalidSetting, match=r"Sample\(share=0.5, fixed_size=False\) comes after Cap"):
+    with pytest.raises(rk.errors.InvalidSetting, match=r"Sample\(share=0.5, fixed_size=False\) comes after Cap"):
         Chain([Cap(at=3), Sample(share=0.5)])
-    with pytest.raises(rk.InvalidSetting, match="is not a defence"):
+    with pytest.raises(rk.errors.InvalidSetting, match="is not a defence"):
         Chain([3])
 
 
@@ -178,5 +178,5 @@ def test_presets_name_their_source(preset):
 
 @every_defence
 def test_refuses_other_things(defence, truth):
-    with pytest.raises(rk.InvalidData, match="ndarray"):
+    with pytest.raises(rk.errors.InvalidData, match="ndarray"):
         defence(truth.counts().values)

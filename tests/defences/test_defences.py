@@ -75,7 +75,7 @@ def test_coarser_space_never_splits_a_lattice_unevenly(cell, factor):
 def test_a_place_lies_nearest_to_its_square(truth):
     try:
         merged, index = CoarserSpace(km=2.5).merge(truth.locations)
-    except rk.InvalidSetting:
+    except rk.errors.InvalidSetting:
         return
     distance = merged.distances_from(truth.locations.xy_km)
     assert np.allclose(distance.min(axis=1), distance[np.arange(len(index)), index])
@@ -180,7 +180,7 @@ def test_defences_that_would_leave_nothing():
     ],
 )
 def test_refuses(make, problem):
-    with pytest.raises((rk.InvalidSetting, rk.InvalidData), match=problem):
+    with pytest.raises((rk.errors.InvalidSetting, rk.errors.InvalidData), match=problem):
         make()
 
 

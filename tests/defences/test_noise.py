@@ -152,7 +152,7 @@ def test_opendp_draws_anew():
 def test_without_opendp_nothing_is_published(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    with pytest.raises(rk.InvalidSetting, match=r"pip install 'rekindle-mobility\[dp\]'"):
+    with pytest.raises(rk.errors.InvalidSetting, match=r"pip install 'rekindle-mobility\[dp\]'"):
         LaplaceNoise(epsilon=1.0, per="event")(counts)
     simulated = LaplaceNoise(epsilon=1.0, per="event", seed=0)(counts)
     assert simulated.defences[0].simulated
@@ -161,9 +161,9 @@ def test_without_opendp_nothing_is_published(monkeypatch):
 
 @pytest.mark.parametrize("before", [Suppress(below=1), Round(to=2), GeometricNoise(epsilon=1, per="event", seed=0)])
 def test_noise_comes_before_what_breaks_its_budget(before):
-    with pytest.raises(rk.InvalidSetting, match="its budget would not be what it says"):
+    with pytest.raises(rk.errors.InvalidSetting, match="its budget would not be what it says"):
         Chain([before, GeometricNoise(epsilon=1.0, per="event", seed=0)])(rk.Counts([[2, 4]] * 3, rk.Locations([[0, 0], [1, 0]]), rk.Calendar("2024-03-01", "1h")))  # fmt: skip
-    with pytest.raises(rk.InvalidSetting, match="withheld or not whole"):
+    with pytest.raises(rk.errors.InvalidSetting, match="withheld or not whole"):
         GeometricNoise(epsilon=1.0, per="event", seed=0)(Release([[0.5]], rk.Locations([[0, 0]]), rk.Calendar("2024-03-01", "1h")))  # fmt: skip
 
 
@@ -185,10 +185,10 @@ def test_noise_may_follow_these():
     ],
 )
 def test_refuses(settings, problem):
-    with pytest.raises(rk.InvalidSetting, match=problem):
+    with pytest.raises(rk.errors.InvalidSetting, match=problem):
         LaplaceNoise(**settings)
 
 
 def test_refuses_a_calendar_without_end():
-    with pytest.raises(rk.InvalidData, match="no end"):
+    with pytest.raises(rk.errors.InvalidData, match="no end"):
         LaplaceNoise(epsilon=1, per="person").budget(rk.Calendar("2024-03-01", "1h"))

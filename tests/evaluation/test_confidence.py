@@ -57,13 +57,13 @@ def test_who_claims_nothing_is_silent_not_right():
     ],
 )
 def test_refuses_what_makes_no_sense(sure, settings, message):
-    with pytest.raises(rk.RekindleError, match=message):
+    with pytest.raises(rk.errors.RekindleError, match=message):
         assess_confidence(TRUTH, sure, TRUTH, **settings)
 
 
 def test_refuses_no_steps():
     empty = TRUTH.part(slice(0, 0))
-    with pytest.raises(rk.InvalidData, match="no step"):
+    with pytest.raises(rk.errors.InvalidData, match="no step"):
         assess_confidence(empty, np.empty((2, 0)), empty)
 
 

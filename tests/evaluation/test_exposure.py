@@ -23,7 +23,7 @@ def of(cells, step="6h", start="2024-01-01", locations=LINE, names=None):
 @settings(max_examples=50, deadline=None)
 @given(truth=truths(), seed=st.integers(0, 99))
 def test_is_the_evaluation_where_both_have_the_same_people(truth, seed):
-    recovered = rk.deal_at_random(truth.counts(), seed=seed)
+    recovered = rk.Chance(seed=seed).recover(truth.counts()).trajectories
     found, plain = expose(recovered, truth), rk.evaluate(recovered, truth)
     assert found.accuracy.mean() == pytest.approx(plain.accuracy)
     assert found.accuracy.tolist() == plain.per_person.accuracy.tolist()
@@ -34,7 +34,7 @@ def test_is_the_evaluation_where_both_have_the_same_people(truth, seed):
 @settings(max_examples=50, deadline=None)
 @given(truth=truths(), seed=st.integers(0, 99))
 def test_by_hour_and_by_location_add_up_to_the_accuracy(truth, seed):
-    found = expose(rk.deal_at_random(truth.counts(), seed=seed), truth)
+    found = expose(rk.Chance(seed=seed).recover(truth.counts()).trajectories, truth)
     hours = np.array([int(str(time)[11:13]) for time in truth.calendar.times()])
     share_of_hour = np.bincount(hours, minlength=24) / truth.steps
     share_of_location = np.bincount(truth.cells.ravel(), minlength=len(truth.locations)) / truth.cells.size
@@ -91,14 +91,14 @@ def test_agreement():
     shuffled = rk.Trajectories(truth.cells[::-1], truth.locations, truth.calendar)
     assert agreement(truth, shuffled) == 1
     assert agreement(truth, rk.Trajectories(truth.cells[:3], truth.locations, truth.calendar)) == pytest.approx(1 / 3)
-    chance = rk.deal_at_random(truth.counts())
+    chance = rk.Chance().recover(truth.counts()).trajectories
     assert 0 < agreement(truth, chance) < 1
 
 
 def test_refuses_other_times():
-    with pytest.raises(rk.InvalidData, match="calendar"):
+    with pytest.raises(rk.errors.InvalidData, match="calendar"):
         expose(of([[0, 0]]), of([[0, 0]], step="12h"))
-    with pytest.raises(rk.InvalidData, match="no steps"):
+    with pytest.raises(rk.errors.InvalidData, match="no steps"):
         expose(of(np.empty((1, 0), int)), of(np.empty((1, 0), int)))
 
 

@@ -51,7 +51,7 @@ def test_greedy_takes_the_nearest_who_is_left():
 @settings(max_examples=60, deadline=None)
 @given(truth=truths(), seed=st.integers(0, 99))
 def test_against_plain_loops(truth, seed):
-    recovered = rk.deal_at_random(truth.counts(), seed=seed)
+    recovered = rk.Chance(seed=seed).recover(truth.counts()).trajectories
     result = rk.evaluate(recovered, truth)
     xy = truth.locations.xy_km
     error = [

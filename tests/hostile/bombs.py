@@ -125,7 +125,7 @@ def main() -> None:
         try:
             read()
             found = "read"
-        except rk.RekindleError as error:
+        except rk.errors.RekindleError as error:
             found = f"{type(error).__name__}: {error}"
         except BaseException as error:
             found = f"CRASH {type(error).__name__}: {error}"

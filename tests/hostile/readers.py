@@ -467,7 +467,7 @@ class _Cell(Task):
 def _cell(folder: Path) -> object:
     found = Store(folder).get(_Cell((), parse_step, ()))
     if found is None:
-        raise rk.InvalidFile(folder / "cell.npz", "it is damaged, and computed again.")
+        raise rk.errors.InvalidFile(folder / "cell.npz", "it is damaged, and computed again.")
     return found
 
 
@@ -737,7 +737,7 @@ def attempt(reader: Reader, content: bytes, folder: Path) -> str:
     path.write_bytes(content)
     try:
         reader.read(folder)
-    except rk.RekindleError as error:
+    except rk.errors.RekindleError as error:
         problem = getattr(error, "problem", str(error))
         problem.encode("utf-8", "surrogateescape")  # it can be shown
         return f"{type(error).__name__}: {kind_of(problem)}"

@@ -39,7 +39,7 @@ def test_a_link_out_of_a_dataset_is_refused(tmp_path, name):
     folder, elsewhere = dataset(tmp_path / "data"), tmp_path / "elsewhere"
     (folder / name).rename(elsewhere)
     (folder / name).symlink_to(elsewhere)
-    with pytest.raises(rk.InvalidFile, match="leads out of its folder"):
+    with pytest.raises(rk.errors.InvalidFile, match="leads out of its folder"):
         rk.read_dataset(folder)
     (folder / name).unlink()
     elsewhere.rename(folder / "inside")
@@ -56,12 +56,12 @@ def test_a_link_to_a_whole_folder_may_be_given(tmp_path):
 def test_links_that_go_in_circles(tmp_path):
     (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
     (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
-    with pytest.raises(rk.InvalidFile, match="cannot be opened"):
+    with pytest.raises(rk.errors.InvalidFile, match="cannot be opened"):
         rk.read_counts(tmp_path / "a.csv")
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "round").symlink_to(tmp_path / "deep", target_is_directory=True)
     for read in (read_points, read_geolife, read_cabspotting):
-        with pytest.raises(rk.InvalidFile):
+        with pytest.raises(rk.errors.InvalidFile):
             read(tmp_path / "deep")
 
 
@@ -70,13 +70,13 @@ def test_links_out_of_folders_of_points(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "new_a.txt").symlink_to(tmp_path / "secret.csv")
     for read in (read_points, read_cabspotting):
-        with pytest.raises(rk.InvalidFile, match="leads out of its folder"):
+        with pytest.raises(rk.errors.InvalidFile, match="leads out of its folder"):
             read(tmp_path / "in")
 
 
 def test_names_that_no_file_has(tmp_path):
     for name in ("a\0b.csv", "x" * 5000 + ".csv"):
-        with pytest.raises(rk.InvalidFile, match="cannot be opened"):
+        with pytest.raises(rk.errors.InvalidFile, match="cannot be opened"):
             rk.read_counts(tmp_path / name)
 
 
@@ -84,7 +84,7 @@ def test_a_file_that_grows_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(b"12345")
     monkeypatch.setattr("rekindle.io.safety.untrusted.check_file", lambda *a, **k: 4)
-    with pytest.raises(rk.InvalidFile, match="changed while it was read"):
+    with pytest.raises(rk.errors.InvalidFile, match="changed while it was read"):
         read_content(path)
 
 
@@ -96,7 +96,7 @@ def test_a_file_that_may_not_be_opened(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("os.open", refuse)
-    with pytest.raises(rk.InvalidFile, match="Permission denied"):
+    with pytest.raises(rk.errors.InvalidFile, match="Permission denied"):
         read_content(path)
 
 
@@ -105,7 +105,7 @@ def test_a_folder_that_may_not_be_listed(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "rglob", refuse)
-    with pytest.raises(rk.InvalidFile, match="cannot be listed"):
+    with pytest.raises(rk.errors.InvalidFile, match="cannot be listed"):
         files_in(tmp_path, "*")
 
 
@@ -120,7 +120,7 @@ def test_zip_paths_that_climb_out(tmp_path, name):
 
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr(name, b"")
-    with pytest.raises(rk.InvalidFile, match="climbs out"), open_zip(tmp_path / "a.zip"):
+    with pytest.raises(rk.errors.InvalidFile, match="climbs out"), open_zip(tmp_path / "a.zip"):
         pass
 
 
@@ -131,7 +131,7 @@ def test_a_link_in_a_zip(tmp_path):
         entry = zipfile.ZipInfo("000/Trajectory/1.plt")
         entry.external_attr = 0o120777 << 16
         archive.writestr(entry, b"/etc/passwd")
-    with pytest.raises(rk.InvalidFile, match="is a link"):
+    with pytest.raises(rk.errors.InvalidFile, match="is a link"):
         read_geolife(tmp_path / "a.zip")
 
 
@@ -140,7 +140,7 @@ def test_an_archive_with_other_things_than_arrays(tmp_path):
 
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("a.txt", b"")
-    with pytest.raises(rk.InvalidFile, match="is no array"):
+    with pytest.raises(rk.errors.InvalidFile, match="is no array"):
         read_arrays(tmp_path / "a.npz")
 
 
@@ -158,5 +158,5 @@ def test_an_archive_with_other_things_than_arrays(tmp_path):
     ],
 )
 def test_parquet_headers_that_lie(content, word):
-    with pytest.raises(rk.InvalidFile, match=word):
+    with pytest.raises(rk.errors.InvalidFile, match=word):
         check_parquet(Path("a.parquet"), content)

@@ -43,7 +43,7 @@ def test_times_that_no_calendar_has(tmp_path, unit, value):
     when = pl.Series([value, value], dtype=pl.Int64).cast(pl.Datetime(unit))
     path = parquet(tmp_path, datetime=when, location=["(0, 0)"] * 2, count=[1, 1])
     for read in (rk.read_counts, rk.read_release):
-        with pytest.raises(rk.InvalidFile, match="local clock time"):
+        with pytest.raises(rk.errors.InvalidFile, match="local clock time"):
             read(path)
 
 
@@ -51,7 +51,7 @@ def test_dates_that_no_calendar_has(tmp_path):
     path = parquet(
         tmp_path, datetime=pl.Series([2**31 - 1], dtype=pl.Int32).cast(pl.Date), location=["(0, 0)"], count=[1]
     )
-    with pytest.raises(rk.InvalidFile, match="local clock time"):
+    with pytest.raises(rk.errors.InvalidFile, match="local clock time"):
         rk.read_counts(path)
 
 
@@ -66,7 +66,7 @@ def test_names_that_are_none(tmp_path, kind):
         else pl.Series([[1]])
     )
     path = parquet(tmp_path, location=names, x_km=[0.0], y_km=[0.0])
-    with pytest.raises(rk.InvalidFile):
+    with pytest.raises(rk.errors.InvalidFile):
         rk.read_locations(path)
 
 
@@ -74,7 +74,7 @@ def test_a_release_with_a_wrong_year_is_refused_at_once(tmp_path):
     """Found by fuzzing: 6024 instead of 2024 made a table of millions of withheld steps."""
     times = ["2024-03-01 00:00:00", "2024-03-01 04:00:00", "6024-03-01 08:00:00"]
     (tmp_path / "a.csv").write_text('datetime,"(0, 0)","(0, 1)"\n' + "".join(f"{time},1,2\n" for time in times))
-    with pytest.raises(rk.InvalidFile, match="bytes expand to"):
+    with pytest.raises(rk.errors.InvalidFile, match="bytes expand to"):
         rk.read_release(tmp_path / "a.csv")
 
 

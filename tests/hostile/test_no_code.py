@@ -119,12 +119,12 @@ def test_a_pickle_in_a_saved_run(tmp_path, sprung):
     trap = np.array([Trap(sprung)], dtype=object)
     for arrays in ({"head": trap}, {"head": np.array("{}"), "ids": trap}):
         np.savez(tmp_path / "run.npz", **arrays)
-        with pytest.raises(rk.InvalidFile):
+        with pytest.raises(rk.errors.InvalidFile):
             rk.resume(tmp_path / "run.npz")
-        with pytest.raises(rk.InvalidFile, match="holds object"):
+        with pytest.raises(rk.errors.InvalidFile, match="holds object"):
             read_arrays(tmp_path / "run.npz")
     (tmp_path / "run.npz").write_bytes(pickle.dumps(Trap(sprung)))
-    with pytest.raises(rk.InvalidFile):
+    with pytest.raises(rk.errors.InvalidFile):
         rk.resume(tmp_path / "run.npz")
     assert not sprung.exists()
 
@@ -153,7 +153,7 @@ def test_a_pickle_in_parquet(tmp_path, sprung):
     table.write_parquet(tmp_path / "a.parquet", metadata=metadata)
     assert rk.read_locations(tmp_path / "a.parquet").ids == ("a",)
     table.select(location="object", x_km="x_km", y_km="y_km").write_parquet(tmp_path / "b.parquet")
-    with pytest.raises(rk.InvalidFile):
+    with pytest.raises(rk.errors.InvalidFile):
         rk.read_locations(tmp_path / "b.parquet")
     assert not sprung.exists()
 
@@ -172,7 +172,7 @@ def test_an_extension_type_of_arrow(tmp_path, sprung):
         pa.field("y_km", pa.float64()),
     ]
     pq.write_table(pa.table([["a"], [0.0], [1.0]], schema=pa.schema(fields)), tmp_path / "a.parquet")
-    with pytest.raises(rk.InvalidFile):
+    with pytest.raises(rk.errors.InvalidFile):
         rk.read_locations(tmp_path / "a.parquet")
     assert not sprung.exists()
 

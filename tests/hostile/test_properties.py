@@ -45,7 +45,7 @@ def written(write, read, suffix: str):
         path = Path(folder) / f"file{suffix}"
         try:
             write(path)
-        except rk.RekindleError:
+        except rk.errors.RekindleError:
             return None
         return read(path)
 
@@ -157,7 +157,7 @@ def test_descriptions(value):
 )
 def test_descriptions_that_are_refused(tmp_path, text, word):
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(rk.InvalidFile, match=word):
+    with pytest.raises(rk.errors.InvalidFile, match=word):
         read_json(tmp_path / "a.json")
 
 
@@ -165,7 +165,7 @@ def test_descriptions_that_are_read(tmp_path):
     (tmp_path / "a.json").write_bytes(b'\xef\xbb\xbf{"a": "\\ud83d\\ude00",\r\n"b": -0.0}\r\n')
     assert read_json(tmp_path / "a.json") == {"a": "😀", "b": 0.0}
     (tmp_path / "a.json").write_bytes(json.dumps({"a": "é"}).encode("utf-16"))
-    with pytest.raises(rk.InvalidFile, match="not valid JSON"):
+    with pytest.raises(rk.errors.InvalidFile, match="not valid JSON"):
         read_json(tmp_path / "a.json")
 
 

@@ -189,7 +189,7 @@ LONG = "datetime,location,count\n2024-01-01 00:00:00,a,2\n2024-01-01 01:00:00,b,
 def test_bad_counts(tmp_path, text, words):
     path = tmp_path / "counts.csv"
     path.write_text(text)
-    with pytest.raises(rk.InvalidFile) as error:
+    with pytest.raises(rk.errors.InvalidFile) as error:
         rk.read_counts(path, LOCATIONS)
     assert_names(error, path, words)
 
@@ -216,21 +216,21 @@ def assert_names(error, path, words):
 )
 def test_not_what_the_name_says(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(rk.InvalidFile) as error:
+    with pytest.raises(rk.errors.InvalidFile) as error:
         rk.read_counts(tmp_path / name, LOCATIONS)
     assert_names(error, tmp_path / name, words)
 
 
 def test_no_file_or_a_folder(tmp_path):
     for path, words in ((tmp_path / "no.csv", ["does not exist"]), (tmp_path, ["folder"])):
-        with pytest.raises(rk.InvalidFile) as error:
+        with pytest.raises(rk.errors.InvalidFile) as error:
             rk.read_counts(path, LOCATIONS)
         assert_names(error, path, words)
 
 
 def test_locations_must_be_known(tmp_path):
     (tmp_path / "counts.csv").write_text(HEAD)
-    with pytest.raises(rk.InvalidFile, match=r"'a'.*give `locations`"):
+    with pytest.raises(rk.errors.InvalidFile, match=r"'a'.*give `locations`"):
         rk.read_counts(tmp_path / "counts.csv")
 
 
@@ -253,7 +253,7 @@ def test_bad_parquet(tmp_path, column, words):
     path = tmp_path / "counts.parquet"
     table = pl.read_csv(LONG.encode()).with_columns(pl.col("datetime").str.to_datetime())
     table.with_columns(column).write_parquet(path)
-    with pytest.raises(rk.InvalidFile) as error:
+    with pytest.raises(rk.errors.InvalidFile) as error:
         rk.read_counts(path, LOCATIONS)
     assert_names(error, path, words)
 
@@ -277,7 +277,7 @@ def test_bad_parquet(tmp_path, column, words):
 def test_bad_locations(tmp_path, text, words):
     path = tmp_path / "locations.csv"
     path.write_text(text)
-    with pytest.raises(rk.InvalidFile) as error:
+    with pytest.raises(rk.errors.InvalidFile) as error:
         rk.read_locations(path)
     assert_names(error, path, words)
 
@@ -306,7 +306,7 @@ def test_bad_trajectories(tmp_path, change, words):
     path.write_text(PEOPLE)
     assert read_trajectories(path, LOCATIONS, TRUTH.calendar) == TRUTH
     path.write_text(PEOPLE.replace(*change, 1))
-    with pytest.raises(rk.InvalidFile) as error:
+    with pytest.raises(rk.errors.InvalidFile) as error:
         read_trajectories(path, LOCATIONS, TRUTH.calendar)
     assert_names(error, path, words)
 
@@ -343,7 +343,7 @@ CALENDAR = COUNTS.calendar.to_json()
 )
 def test_bad_description(folder, changes, words):
     change_json(folder / "dataset.json", **changes)
-    with pytest.raises(rk.InvalidFile) as error:
+    with pytest.raises(rk.errors.InvalidFile) as error:
         rk.read_dataset(folder)
     assert_names(error, folder / "dataset.json", words)
 
@@ -359,7 +359,7 @@ def test_bad_description(folder, changes, words):
 )
 def test_counts_of_another_calendar(folder, calendar, words):
     change_json(folder / "dataset.json", calendar=CALENDAR | calendar)
-    with pytest.raises(rk.InvalidFile) as error:
+    with pytest.raises(rk.errors.InvalidFile) as error:
         rk.read_dataset(folder)
     assert_names(error, folder / "counts.parquet", words)
 
@@ -367,31 +367,31 @@ def test_counts_of_another_calendar(folder, calendar, words):
 def test_a_truth_that_does_not_fit(folder):
     other = rk.Trajectories(TRUTH.cells[:, ::-1], LOCATIONS, TRUTH.calendar)
     rk.write_trajectories(folder / "truth.parquet", other, overwrite=True)
-    with pytest.raises(rk.InvalidFile) as error:
+    with pytest.raises(rk.errors.InvalidFile) as error:
         rk.read_dataset(folder)
     assert_names(error, folder / "truth.parquet", ["2024-01-01 03:20:00", "'a'", "counts say 1", "truth has 0"])
-    with pytest.raises(rk.InvalidData, match="does not fit"):
+    with pytest.raises(rk.errors.InvalidData, match="does not fit"):
         rk.Dataset(COUNTS, other)
-    with pytest.raises(rk.InvalidData, match="1 people"):
+    with pytest.raises(rk.errors.InvalidData, match="1 people"):
         rk.Dataset(COUNTS, rk.Trajectories(TRUTH.cells[:1], LOCATIONS, TRUTH.calendar))
-    with pytest.raises(rk.InvalidData, match="calendar"):
+    with pytest.raises(rk.errors.InvalidData, match="calendar"):
         rk.Dataset(COUNTS, rk.Trajectories(TRUTH.cells, LOCATIONS, rk.Calendar("2024-01-02", "1h")))
-    with pytest.raises(rk.InvalidData, match="locations"):
+    with pytest.raises(rk.errors.InvalidData, match="locations"):
         rk.Dataset(COUNTS, rk.Trajectories(TRUTH.cells, rk.Locations(LOCATIONS.xy_km), TRUTH.calendar))
 
 
 @pytest.mark.parametrize("name", ["counts.parquet", "locations.parquet", "dataset.json"])
 def test_a_missing_file(folder, name):
     (folder / name).unlink()
-    with pytest.raises(rk.InvalidFile, match=name):
+    with pytest.raises(rk.errors.InvalidFile, match=name):
         rk.read_dataset(folder)
 
 
 def test_no_dataset(tmp_path):
-    with pytest.raises(rk.InvalidFile, match="does not exist"):
+    with pytest.raises(rk.errors.InvalidFile, match="does not exist"):
         rk.read_dataset(tmp_path / "no")
     (tmp_path / "file").touch()
-    with pytest.raises(rk.InvalidFile, match="is a file"):
+    with pytest.raises(rk.errors.InvalidFile, match="is a file"):
         rk.read_dataset(tmp_path / "file")
 
 
@@ -402,12 +402,12 @@ def content(folder: Path):
 def test_what_is_there_is_kept(folder):
     before = content(folder)
     other = rk.Counts([[5, 0, 0]], LOCATIONS, TRUTH.calendar.closed_at(1))
-    with pytest.raises(rk.OutputExists, match="left as it is"):
+    with pytest.raises(rk.errors.OutputExists, match="left as it is"):
         rk.write_dataset(folder, counts=other)
     for bad in ({"x": object()}, {"people": 7}):
-        with pytest.raises(rk.InvalidData):
+        with pytest.raises(rk.errors.InvalidData):
             rk.write_dataset(folder, counts=other, info=bad, overwrite=True)
-    with pytest.raises(rk.InvalidData):
+    with pytest.raises(rk.errors.InvalidData):
         rk.write_dataset(folder, counts=other, truth=TRUTH, overwrite=True)
     assert content(folder) == before
     rk.write_dataset(folder, counts=other, overwrite=True)
@@ -418,7 +418,7 @@ def test_what_is_there_is_kept(folder):
 
 def test_other_folders_are_never_replaced(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(rk.InvalidFile, match="other things"):
+    with pytest.raises(rk.errors.InvalidFile, match="other things"):
         rk.write_dataset(tmp_path, counts=COUNTS, overwrite=True)
     assert content(tmp_path) == {"thesis.tex": b"years of work"}
 
@@ -479,6 +479,6 @@ def test_geojson(tmp_path, degrees):
 
 def test_only_known_endings(tmp_path):
     for write in (rk.write_trajectories, rk.write_counts, rk.write_locations):
-        with pytest.raises(rk.InvalidFile, match=r"'\.xlsx'; use \.csv"):
+        with pytest.raises(rk.errors.InvalidFile, match=r"'\.xlsx'; use \.csv"):
             write(tmp_path / "a.xlsx", {rk.write_trajectories: TRUTH, rk.write_counts: COUNTS}.get(write, LOCATIONS))
     assert list(tmp_path.iterdir()) == []

@@ -41,9 +41,9 @@ def test_a_failure_leaves_the_old_file(tmp_path, problem):
 
 def test_an_existing_file_is_kept(tmp_path):
     (tmp_path / "a.txt").write_text("old")
-    with pytest.raises(rk.OutputExists, match=r"a\.txt"), new_file(tmp_path / "a.txt"):
+    with pytest.raises(rk.errors.OutputExists, match=r"a\.txt"), new_file(tmp_path / "a.txt"):
         pass
-    with pytest.raises(rk.InvalidFile, match="folder does not exist"), new_file(tmp_path / "no" / "a.txt"):
+    with pytest.raises(rk.errors.InvalidFile, match="folder does not exist"), new_file(tmp_path / "no" / "a.txt"):
         pass
     assert (tmp_path / "a.txt").read_text() == "old"
 
@@ -64,7 +64,7 @@ def test_usual_permissions(tmp_path):
 
 def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    with pytest.raises(rk.InvalidFile, match=r"file/b: it cannot be written"), new_folder(tmp_path / "file" / "b"):
+    with pytest.raises(rk.errors.InvalidFile, match=r"file/b: it cannot be written"), new_folder(tmp_path / "file" / "b"):
         pass
 
     def refuse(*_, **__):
@@ -74,7 +74,7 @@ def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.mkdir", refuse)
     for make in (new_file, new_folder):
         with (
-            pytest.raises(rk.InvalidFile, match=r"/c: it cannot be written \(Permission denied\)"),
+            pytest.raises(rk.errors.InvalidFile, match=r"/c: it cannot be written \(Permission denied\)"),
             make(tmp_path / "c"),
         ):
             pass
@@ -117,12 +117,12 @@ def test_a_folder_is_replaced_whole(tmp_path):
             (temporary / name).touch()
     assert names(folder) == ["two"]
     assert names(folder.parent) == ["a"]
-    with pytest.raises(rk.OutputExists, match="left as it is"), new_folder(folder):
+    with pytest.raises(rk.errors.OutputExists, match="left as it is"), new_folder(folder):
         pass
     (tmp_path / "file").touch()
     for overwrite in (False, True):
         with (
-            pytest.raises(rk.OutputExists, match="left as it is"),
+            pytest.raises(rk.errors.OutputExists, match="left as it is"),
             new_folder(tmp_path / "file", overwrite=overwrite),
         ):
             pass
@@ -267,7 +267,7 @@ def test_json_round_trip(tmp_path):
 
 @pytest.mark.parametrize("value", [{"x": float("nan")}, {"x": object()}, {"x": {1, 2}}])
 def test_only_plain_values(tmp_path, value):
-    with pytest.raises(rk.InvalidData, match="plain JSON"):
+    with pytest.raises(rk.errors.InvalidData, match="plain JSON"):
         write_json(tmp_path / "a.json", value)
     assert names(tmp_path) == []
 
@@ -285,13 +285,13 @@ def test_only_plain_values(tmp_path, value):
 )
 def test_bad_json(tmp_path, content, words):
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(rk.InvalidFile, match=words) as error:
+    with pytest.raises(rk.errors.InvalidFile, match=words) as error:
         read_json(tmp_path / "a.json")
     assert str(error.value).startswith(str(tmp_path / "a.json"))
 
 
 def test_missing_json(tmp_path):
-    with pytest.raises(rk.InvalidFile, match="missing"):
+    with pytest.raises(rk.errors.InvalidFile, match="missing"):
         read_json(tmp_path / "a.json")
-    with pytest.raises(rk.InvalidFile, match="this is a folder"):
+    with pytest.raises(rk.errors.InvalidFile, match="this is a folder"):
         read_json(tmp_path)

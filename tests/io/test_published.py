@@ -33,7 +33,7 @@ def test_one_wrong_number_is_an_error_that_names_its_step(tmp_path, form, step):
     wrong = VALUES.copy()
     wrong[step, 1] += 8
     path = written(tmp_path / "a.csv", wrong, form)
-    with pytest.raises(rk.InvalidFile, match=rf"2024-03-01 0{step}:00:00 add up to 16 people.*to 8") as error:
+    with pytest.raises(rk.errors.InvalidFile, match=rf"2024-03-01 0{step}:00:00 add up to 16 people.*to 8") as error:
         read_published(path, PLACES)
     assert "read_as" in error.value.settings
     assert "1 of 24 steps differ" in str(error.value)
@@ -76,9 +76,9 @@ def test_rows_left_out(tmp_path):
 
 def test_what_is_said_is_kept_to(tmp_path):
     path = written(tmp_path / "a.csv", VALUES + 0.5)
-    with pytest.raises(rk.InvalidFile, match="whole number") as error:
+    with pytest.raises(rk.errors.InvalidFile, match="whole number") as error:
         read_published(path, PLACES, read_as="counts")
     assert error.value.settings == ()
-    with pytest.raises(rk.InvalidSetting, match="`read_as` is 'noise'"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`read_as` is 'noise'"):
         read_published(path, PLACES, read_as="noise")
     assert isinstance(read_published(written(tmp_path / "b.csv", VALUES), PLACES, read_as="release").data, Release)

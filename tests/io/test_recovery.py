@@ -42,7 +42,7 @@ def test_reading_along(tmp_path):
 
 def test_going_on(tmp_path):
     add(start(tmp_path / "out"), DAYS[0])
-    with pytest.raises(rk.OutputExists, match="left as it is"):
+    with pytest.raises(rk.errors.OutputExists, match="left as it is"):
         start(tmp_path / "out")
     folder = start(tmp_path / "out", resume=True)
     assert folder.days == 1
@@ -54,7 +54,7 @@ def test_going_on(tmp_path):
         ({"calendar": PEOPLE.calendar.closed_at(29)}, "calendar"),
         ({"locations": rk.Locations(PEOPLE.locations.xy_km + 1)}, "locations"),
     ):
-        with pytest.raises(rk.InvalidData, match=f"cannot be resumed.*{word}"):
+        with pytest.raises(rk.errors.InvalidData, match=f"cannot be resumed.*{word}"):
             start(tmp_path / "out", resume=True, **changes)
 
 
@@ -101,10 +101,10 @@ def test_a_day_that_was_changed(tmp_path):
     add(start(path), DAYS[0])
     others = rk.Trajectories(DAYS[0].cells, DAYS[0].locations, DAYS[0].calendar, "edcba")
     rk.write_trajectories(path / "day-0000.parquet", others, overwrite=True)
-    with pytest.raises(rk.InvalidFile, match=r"day-0000\.parquet: it must list the people 0 to 4"):
+    with pytest.raises(rk.errors.InvalidFile, match=r"day-0000\.parquet: it must list the people 0 to 4"):
         rk.read_recovery(path)
     (path / "day-0000.parquet").unlink()
-    with pytest.raises(rk.InvalidFile, match=r"day-0000\.parquet: this file does not exist"):
+    with pytest.raises(rk.errors.InvalidFile, match=r"day-0000\.parquet: this file does not exist"):
         rk.read_recovery(path)
 
 
@@ -115,7 +115,7 @@ def test_no_recovery(tmp_path):
         ("file", "is a file"),
         (".", r"recovery\.json: this file does not exist"),
     ):
-        with pytest.raises(rk.InvalidFile, match=word):
+        with pytest.raises(rk.errors.InvalidFile, match=word):
             rk.read_recovery(tmp_path / name)
 
 
@@ -135,7 +135,7 @@ def test_confidence_comes_back(tmp_path):
     assert np.array_equal(rk.read_recovery(path).confidence, sure)
     for bad in (1.5, -0.5, np.nan, None):
         table.with_columns(confidence=pl.lit(bad, dtype=pl.Float32)).write_parquet(file)
-        with pytest.raises(rk.InvalidFile, match="confidence"):
+        with pytest.raises(rk.errors.InvalidFile, match="confidence"):
             rk.read_recovery(path)
     table.drop("confidence").write_parquet(file)
     assert rk.read_recovery(path).confidence is None

@@ -68,7 +68,7 @@ def test_withheld_marks(tmp_path):
     (tmp_path / "r.csv").write_text('datetime,"(0, 0)","(0, 1)"\n2024-03-01 02:00,<10,4\n2024-03-01 03:00,<10,5\n')
     found = read_release(tmp_path / "r.csv", withheld=["<10"])
     assert found.withheld.tolist() == [[True, False], [True, False]]
-    with pytest.raises(rk.InvalidFile, match=r"row 1, column '\(0, 0\)': '<10' is neither a number nor a mark"):
+    with pytest.raises(rk.errors.InvalidFile, match=r"row 1, column '\(0, 0\)': '<10' is neither a number nor a mark"):
         read_release(tmp_path / "r.csv")
 
 
@@ -128,7 +128,7 @@ def test_parquet_with_nulls_and_nan(tmp_path):
 )
 def test_refuses(tmp_path, text, problem):
     (tmp_path / "r.csv").write_text(text)
-    with pytest.raises(rk.InvalidFile, match=problem) as error:
+    with pytest.raises(rk.errors.InvalidFile, match=problem) as error:
         read_release(tmp_path / "r.csv")
     assert "r.csv" in str(error.value)
 
@@ -136,17 +136,17 @@ def test_refuses(tmp_path, text, problem):
 def test_refuses_settings_and_files_that_are_there(tmp_path):
     release = Release([[1, nan, 0]], places, calendar)
     write_release(tmp_path / "r.csv", release)
-    with pytest.raises(rk.OutputExists):
+    with pytest.raises(rk.errors.OutputExists):
         write_release(tmp_path / "r.csv", release)
     write_release(tmp_path / "r.csv", release, overwrite=True)
-    with pytest.raises(rk.InvalidSetting, match="`form` is 'tall'"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`form` is 'tall'"):
         write_release(tmp_path / "s.csv", release, form="tall")
-    with pytest.raises(rk.InvalidSetting, match="`absent` is 'none'"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`absent` is 'none'"):
         read_release(tmp_path / "r.csv", places, absent="none")
     clash = Release([[1]], rk.Locations([[0, 0]], ["datetime"]), calendar)
-    with pytest.raises(rk.InvalidData, match="named 'datetime'"):
+    with pytest.raises(rk.errors.InvalidData, match="named 'datetime'"):
         write_release(tmp_path / "s.csv", clash, form="wide")
-    with pytest.raises(rk.InvalidData, match=r"use .csv or .parquet"):
+    with pytest.raises(rk.errors.InvalidData, match=r"use .csv or .parquet"):
         write_release(tmp_path / "r.json", release)
 
 
@@ -181,5 +181,5 @@ def test_refuses_a_statement_that_is_wrong(tmp_path, statement, problem):
     write_release(tmp_path / "r.csv", Release([[1, nan, 0], [2, 3, 7]], places, calendar))
     path = tmp_path / "r.csv.defences.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | statement))
-    with pytest.raises(rk.InvalidFile, match=problem):
+    with pytest.raises(rk.errors.InvalidFile, match=problem):
         read_release(tmp_path / "r.csv")

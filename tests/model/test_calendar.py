@@ -75,14 +75,14 @@ def test_open_ended():
     assert calendar.day(2) == slice(268, 412)
     assert calendar.night_steps(124) == 36
     for ask in (calendar.times, lambda: list(calendar.days()), lambda: calendar.number_of_days):
-        with pytest.raises(rk.InvalidData, match="closed_at"):
+        with pytest.raises(rk.errors.InvalidData, match="closed_at"):
             ask()
     assert calendar.closed_at(125) == rk.Calendar("2024-01-01 03:20", "10min", 125)
 
 
 @pytest.mark.parametrize("number", [-1, 2, 1000])
 def test_no_such_day(number):
-    with pytest.raises(rk.InvalidData, match=f"no day {number}"):
+    with pytest.raises(rk.errors.InvalidData, match=f"no day {number}"):
         rk.Calendar("2024-01-01", "12h", 4).day(number)
 
 
@@ -124,7 +124,7 @@ def test_frozen():
     ],
 )
 def test_refuses(start, step, steps, words):
-    with pytest.raises(rk.InvalidData) as error:
+    with pytest.raises(rk.errors.InvalidData) as error:
         rk.Calendar(start, step, steps)
     for word in words:
         assert word in str(error.value)
@@ -141,5 +141,5 @@ def test_steps_as_text(text, seconds):
 def test_a_part_must_begin_at_night():
     calendar = rk.Calendar("2024-01-01", "1h", 48)
     assert calendar.part(slice(24, 30)) == rk.Calendar("2024-01-02", "1h", 6)
-    with pytest.raises(rk.InvalidData, match="07:00"):
+    with pytest.raises(rk.errors.InvalidData, match="07:00"):
         calendar.part(slice(7, 30))

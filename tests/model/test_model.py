@@ -16,7 +16,7 @@ HOURLY = rk.Calendar("2024-01-01", "1h")
 
 
 def refuses(words, call, *arguments, **settings):
-    with pytest.raises(rk.InvalidData) as error:
+    with pytest.raises(rk.errors.InvalidData) as error:
         call(*arguments, **settings)
     for word in words:
         assert word in str(error.value)

@@ -51,12 +51,12 @@ def test_of_counts():
     ],
 )
 def test_refuses(values, problem):
-    with pytest.raises(rk.InvalidData, match=problem):
+    with pytest.raises(rk.errors.InvalidData, match=problem):
         Release(values, places, calendar)
 
 
 def test_refuses_another_number_of_steps():
-    with pytest.raises(rk.InvalidData, match="1 rows, but the calendar has 5"):
+    with pytest.raises(rk.errors.InvalidData, match="1 rows, but the calendar has 5"):
         Release([[1.0, 2.0]], places, calendar.closed_at(5))
 
 
@@ -73,7 +73,7 @@ def test_refuses_another_number_of_steps():
     ],
 )
 def test_refuses_what_is_no_defence(entry, problem):
-    with pytest.raises(rk.InvalidData, match=problem):
+    with pytest.raises(rk.errors.InvalidData, match=problem):
         AppliedDefence.from_json(entry)
 
 

@@ -123,7 +123,7 @@ def test_withheld_is_zero_where_everything_adds_up(city):
 
 @pytest.mark.parametrize("people", [0, -1, 2.5, True, "60"])
 def test_refuses_people(city, people):
-    with pytest.raises(rk.InvalidSetting, match="`people` is"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`people` is"):
         repair(city.counts(), people)
 
 

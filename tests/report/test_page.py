@@ -184,7 +184,7 @@ def test_file_is_written_whole_or_not_at_all(tmp_path):
     found = hostile_audit()
     found.to_html(path, names=True)
     assert path.read_text(encoding="utf-8").endswith("</html>\n")
-    with pytest.raises(rk.OutputExists):
+    with pytest.raises(rk.errors.OutputExists):
         found.to_html(path, overwrite=False)
     found.write_json(tmp_path / "audit.json", names=True)
     assert json.loads((tmp_path / "audit.json").read_text()) == json.loads(json.dumps(found.to_json()))

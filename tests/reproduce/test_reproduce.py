@@ -106,10 +106,10 @@ def test_ctrl_c_leaves_nothing(tmp_path, monkeypatch):
 
 def test_other_folders_are_left_alone(made, tmp_path):
     out, *_ = made
-    with pytest.raises(rk.OutputExists):
+    with pytest.raises(rk.errors.OutputExists):
         reproduce(out, Sources(city=CITY))
     (tmp_path / "diary.txt").write_text("mine")
-    with pytest.raises(rk.InvalidFile, match="other things than a reproduction"):
+    with pytest.raises(rk.errors.InvalidFile, match="other things than a reproduction"):
         reproduce(tmp_path, Sources(city=CITY), overwrite=True)
     assert (tmp_path / "diary.txt").read_text() == "mine"
 

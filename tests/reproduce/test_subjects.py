@@ -113,7 +113,7 @@ def test_published_counts_beside_the_porto_file_are_found(published):
 def test_a_published_file_with_a_known_name_must_be_that(published):
     file = published / "processed" / "Other aggregrated.csv"
     file.rename(file.with_name("Porto taxi aggregated 3x3.csv"))
-    with pytest.raises(rk.InvalidData, match="5 people and 24 steps; the paper's Porto 3x3 has 197"):
+    with pytest.raises(rk.errors.InvalidData, match="5 people and 24 steps; the paper's Porto 3x3 has 197"):
         load(Sources(published=published))
 
 
@@ -127,8 +127,8 @@ def test_absent_data_is_named(published):
     ]
     some = Sources(published=published)
     assert "The published aggregate of GeoLife 38 is not among those given." in some.skipped
-    with pytest.raises(rk.InvalidFile, match="does not exist"):
+    with pytest.raises(rk.errors.InvalidFile, match="does not exist"):
         Sources(geolife=published / "nowhere").check()
     (published / "empty").mkdir()
-    with pytest.raises(rk.InvalidFile, match="no aggregate here"):
+    with pytest.raises(rk.errors.InvalidFile, match="no aggregate here"):
         Sources(published=published / "empty").check()

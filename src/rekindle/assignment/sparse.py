@@ -12,29 +12,18 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from rekindle.assignment.kernels import compiled
 from rekindle.errors import Stopped
 
-__all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "compiled", "compiled_sum", "in_threads"]
+__all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "in_threads"]
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Progress = Callable[[int, int | None], None]
-
-
-def compiled(function: Kernel) -> Kernel:
-    """Compile a hot loop, once for all runs, such that threads can run it side by side."""
-    return cast(Kernel, numba.njit(cache=True, nogil=True)(function))
-
-
-def compiled_sum(function: Kernel) -> Kernel:
-    """Compile a sum whose terms may be added in any order, which several lanes of the processor then share."""
-    return cast(Kernel, numba.njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})(function))
 
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
@@ -262,7 +251,7 @@ class _Auction:
         return costs
 
 
-@compiled
+@compiled()
 def _bid(
     free: NDArray[np.int64],
     row_of: NDArray[np.int64],
@@ -326,7 +315,7 @@ def _bid(
     return parked[:parked_count].copy()
 
 
-@compiled
+@compiled()
 def _release(
     held: NDArray[np.int64],
     column_of: NDArray[np.int64],

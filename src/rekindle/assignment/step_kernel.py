@@ -1,7 +1,5 @@
 """The compiled heart of the step solver: a transportation simplex, and the walk through a day on top of it.
 
-The two live in one file because numba's cache watches the file of the outer function only.
-
 The simplex works on people in groups (rows) and places with free room (columns). It keeps a spanning tree of positive
 and zero flows and no list of arcs: a cost is looked up in a table or computed from coordinates when it is needed, so
 its memory grows with groups + places, not with their product. The tree is kept strongly feasible (an arc without flow
@@ -14,12 +12,10 @@ children: most groups are leaves, and a leaf needs no visit because its potentia
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from rekindle.assignment.kernels import compiled
 
 __all__ = ["EXTRAPOLATE", "POPULAR", "SAME_POINT_KM", "run_steps", "solve_dense"]
 
@@ -47,20 +43,16 @@ Floats = NDArray[np.float64]
 # Centres of the places in play, targets of the groups in play (point, and place whose H is meant, or -1), H as a CSR
 # matrix, centres of all places.
 Geometry = tuple[Floats, Floats, Floats, Floats, Indices, Ints, Ints, Floats, Floats]
-F = TypeVar("F", bound=Callable[..., Any])
 
 
-def compiled(function: F) -> F:
-    # No "contract" and no "reassoc": the same bits on every machine. Without NaN a minimum can be vectorised.
-    kernel = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})(function)
-    return cast(F, kernel)
-
+# No "contract" and no "reassoc": the same bits on every machine. Without NaN a minimum can be vectorised.
+step_kernel = compiled(error_model="numpy", fastmath={"nnan", "nsz"})
 
 # Numba counts references to every array it hands to a function, at some nanoseconds each: what runs often gets few.
 # It also compiles a function once more for an argument that began as a literal: hence int(np.int64(0)) here and there.
 
 
-@compiled
+@step_kernel
 def distances(begin: int, end: int, places: int, geometry: Geometry, rows: Floats) -> None:
     """Fill rows with the costs of groups begin to end - 1: the distances from places to the nearest target."""
     place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
@@ -87,7 +79,7 @@ def distances(begin: int, end: int, places: int, geometry: Geometry, rows: Float
             rows[i, j] = np.sqrt(rows[i, j])
 
 
-@compiled
+@step_kernel
 def pair_cost(group: int, place: int, geometry: Geometry) -> float:
     """Cost of a group going to a place, as in `distances`."""
     place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
@@ -103,7 +95,7 @@ def pair_cost(group: int, place: int, geometry: Geometry) -> float:
     return float(np.sqrt(least))
 
 
-@compiled
+@step_kernel
 def cheapest_in_table(group: int, places: int, prices: Floats, table: Floats) -> tuple[int, float]:
     """Find the place with the least cost minus price for a group, the first of several."""
     first = 0
@@ -116,7 +108,7 @@ def cheapest_in_table(group: int, places: int, prices: Floats, table: Floats) ->
     return first, float(least)
 
 
-@compiled
+@step_kernel
 def cheapest(
     group: int, places: int, prices: Floats, row: Floats, table: Floats, geometry: Geometry
 ) -> tuple[int, float]:
@@ -137,7 +129,7 @@ def cheapest(
     return first, float(least)
 
 
-@compiled
+@step_kernel
 def shortlist(places: int, prices: Floats, row: Floats, best: Floats, choice: Indices, choice_cost: Floats) -> None:
     """Note the places with the least values in `row`, and their costs."""
     most = len(choice)
@@ -160,7 +152,7 @@ def shortlist(places: int, prices: Floats, row: Floats, best: Floats, choice: In
         choice_cost[k] = best[k] + prices[choice[k]]
 
 
-@compiled
+@step_kernel
 def link(node: int, tree: Indices) -> None:
     """Chain a node into the children of its parent."""
     up = tree[PARENT, node]
@@ -173,7 +165,7 @@ def link(node: int, tree: Indices) -> None:
     tree[LINKED, node] = 1
 
 
-@compiled
+@step_kernel
 def unlink(node: int, tree: Indices) -> None:
     """Take a node out of the children of its parent."""
     before = tree[BEFORE, node]
@@ -187,7 +179,7 @@ def unlink(node: int, tree: Indices) -> None:
     tree[LINKED, node] = 0
 
 
-@compiled
+@step_kernel
 def solve(
     groups: int,
     places: int,
@@ -457,7 +449,7 @@ def solve(
                     child = after[child]
 
 
-@compiled
+@step_kernel
 def solve_dense(costs: Floats, supply: Ints, demand: Ints) -> tuple[Ints, Ints, Ints, float]:
     """Solve a balanced problem given by its matrix of finite costs; all of supply and demand positive.
 
@@ -508,7 +500,7 @@ def solve_dense(costs: Floats, supply: Ints, demand: Ints) -> tuple[Ints, Ints, 
     return rows, columns, flow[used], gap
 
 
-@compiled
+@step_kernel
 def find_place(
     qx: float,
     qy: float,
@@ -540,7 +532,7 @@ def find_place(
     return found
 
 
-@compiled
+@step_kernel
 def same_targets(
     at: int,
     qx: float,
@@ -579,7 +571,7 @@ def same_targets(
     return True
 
 
-@compiled
+@step_kernel
 def key_of(qx: float, qy: float) -> int:
     """A number below 2**31 that is the same for (nearly all) roundings of a point."""
     a = int(np.floor(qx * 1e9 + 0.5)) & 0x3FFFFFFF
@@ -587,7 +579,7 @@ def key_of(qx: float, qy: float) -> int:
     return (a * 73856093 + b * 19349663) & 0x7FFFFFFF
 
 
-@compiled
+@step_kernel
 def run_steps(
     begin: int,
     end: int,

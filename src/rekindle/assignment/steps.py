@@ -16,9 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rekindle.assignment.step_kernel import EXTRAPOLATE, POPULAR, run_steps
+from rekindle.assignment.transport import transport
 from rekindle.errors import InvalidData, Stopped
 
-__all__ = ["EXTRAPOLATE", "POPULAR", "DayResult", "recover_day"]
+__all__ = ["EXTRAPOLATE", "POPULAR", "PRICED", "DayResult", "Price", "recover_day"]
+
+PRICED = 4
+"""A transition whose moves are priced by a function, not by targets."""
+
+Price = Callable[[int, NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]]
+"""Called as ``price(step, previous, current)`` with the locations of some rows; gives (rows, locations) costs."""
 
 # The kernel runs so many cells (people x steps) before it looks up and asks whether to stop.
 CELLS_BETWEEN_STOPS = 50_000
@@ -52,6 +59,7 @@ def recover_day(
     kinds: NDArray[np.uint8],
     popular: tuple[ArrayLike, ArrayLike] | None = None,
     *,
+    price: Price | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> DayResult:
     """Recover one day from its counts and the places at its first step.
@@ -73,9 +81,12 @@ def recover_day(
     xy_km
         (locations, 2) centres in km; some may coincide.
     kinds
-        (steps - 1,) what a move costs at each transition: 0, `EXTRAPOLATE`, `POPULAR` or their sum.
+        (steps - 1,) what a move costs at each transition: 0, `EXTRAPOLATE`, `POPULAR` or their sum; or `PRICED`.
     popular
         The popular places H_p of each place p: row pointers (locations + 1,) and indices, as in a CSR matrix.
+    price
+        Gives the costs of the transitions of the kind `PRICED`, for which people with the same two last locations are a
+        group.
     stop
         Asked every now and then; where it says True, the work ends with `Stopped`.
     """
@@ -89,6 +100,8 @@ def recover_day(
     steps, locations = whole.shape
     if xy_km.shape != (locations, 2):
         raise InvalidData(f"Centres must have the shape {(locations, 2)}, one for each place; it is {xy_km.shape}.")
+    if price is None and (np.asarray(kinds) == PRICED).any():
+        raise InvalidData("Some transitions are priced by a function, but no `price` was given.")
     if len(kinds) != steps - 1:
         raise InvalidData(f"A day of {steps} steps has {steps - 1} transitions; there are kinds for {len(kinds)}.")
     _refuse_wrong_sums(whole, first)
@@ -99,12 +112,41 @@ def recover_day(
     cells[0] = first
     costs, gaps = np.zeros((2, steps - 1))
     stride = max(1, CELLS_BETWEEN_STOPS // max(people, 1))
-    for begin in range(0, steps - 1, stride):
+    begin = 0
+    while begin < steps - 1:
         if stop is not None and stop():
             raise Stopped(f"Stopped at step {begin} of {steps} of a day, as asked.")
-        end = min(begin + stride, steps - 1)
-        run_steps(begin, end, whole, x, y, kinds, indptr, indices, cells, costs, gaps, TABLE_CELLS)
+        if price is not None and kinds[begin] == PRICED:
+            end = begin + 1
+            before = cells[max(0, begin - 1)]
+            cells[end], costs[begin], gaps[begin] = _step_by_price(begin, before, cells[begin], whole[end], price)
+        else:
+            priced = np.flatnonzero(kinds[begin : begin + stride] == PRICED)
+            end = begin + int(priced[0]) if len(priced) else min(begin + stride, steps - 1)
+            run_steps(begin, end, whole, x, y, kinds, indptr, indices, cells, costs, gaps, TABLE_CELLS)
+        begin = end
     return DayResult(np.ascontiguousarray(cells.T), costs, gaps)
+
+
+def _step_by_price(
+    step: int, previous: NDArray[np.int32], current: NDArray[np.int32], counts: NDArray[np.int64], price: Price
+) -> tuple[NDArray[np.int32], float, float]:
+    """Move everyone by any price of the two last locations: (people,) int32 locations, the total cost and its gap."""
+    _, first, inverse = np.unique(
+        previous.astype(np.int64) * len(counts) + current, return_index=True, return_inverse=True
+    )
+    listed = np.argsort(first)
+    first, groups = first[listed], np.argsort(listed)[inverse]
+    matrix = np.asarray(price(step, previous[first], current[first]), dtype=np.float64)
+    if matrix.shape != (len(first), len(counts)) or np.isnan(matrix).any() or np.isneginf(matrix).any():
+        raise InvalidData(
+            f"The move cost gave a matrix of the shape {matrix.shape}; it must be {(len(first), len(counts))}, "
+            "without NaN or minus infinity."
+        )
+    solved = transport(matrix, np.bincount(groups), counts)
+    moved = np.empty(len(current), dtype=np.int32)
+    moved[np.argsort(groups, kind="stable")] = np.repeat(solved.places, solved.people)
+    return moved, solved.cost, solved.gap
 
 
 def _refuse_wrong_sums(counts: NDArray[np.int64], first: NDArray[np.int32]) -> None:

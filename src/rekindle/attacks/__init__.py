@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rekindle.attacks.base import Attack, Progress, Recovery, Run
+from rekindle.attacks.base import Attack, DailyRun, Details, Recovery, Run
 from rekindle.attacks.baseline import Baseline
+from rekindle.attacks.chance import Chance
+from rekindle.attacks.confidence import confidence_from_agreement
 from rekindle.attacks.costs import MoveContext, MoveCost, Popular, Stay, TargetCost, Velocity
-from rekindle.attacks.day_by_day import DayByDay
+from rekindle.attacks.day_by_day import DayByDay, DayByDayDetails
 from rekindle.attacks.enhanced import Enhanced
-from rekindle.attacks.habits import Habits, confidence_from_agreement
+from rekindle.attacks.folder import open_folder, recover_into
+from rekindle.attacks.habits import Habits
 from rekindle.attacks.linking import InformationGain, LinkingCost
+from rekindle.attacks.naive import Naive
 from rekindle.attacks.saving import read_run
 from rekindle.errors import InvalidFile, InvalidSetting
+from rekindle.progress import Progress
 
 __all__ = [
     "ATTACKS",
+    "REFERENCES",
     "Attack",
     "Baseline",
+    "Chance",
+    "DailyRun",
     "DayByDay",
+    "DayByDayDetails",
+    "Details",
     "Enhanced",
     "Habits",
     "InformationGain",
     "LinkingCost",
     "MoveContext",
     "MoveCost",
+    "Naive",
     "Popular",
     "Progress",
     "Recovery",
@@ -33,15 +44,20 @@ __all__ = [
     "TargetCost",
     "Velocity",
     "confidence_from_agreement",
+    "open_folder",
+    "recover_into",
     "resume",
 ]
 
 ATTACKS: dict[str, type[Attack]] = {"baseline": Baseline, "enhanced": Enhanced, "habits": Habits}
 """The attacks that a name at the command line, or a saved run, may call for."""
 
+REFERENCES: dict[str, type[Attack]] = {"chance": Chance, "naive": Naive}
+"""The two that every result stands beside."""
+
 
 def resume(path: str | Path, *, attack: Attack | None = None, progress: Progress | None = None) -> Run:
-    """Go on with a run that was saved.
+    """Resume a run that was saved.
 
     Parameters
     ----------
@@ -55,7 +71,7 @@ def resume(path: str | Path, *, attack: Attack | None = None, progress: Progress
     """
     saved = read_run(path)
     if attack is None:
-        kind = {cls.__name__: cls for cls in ATTACKS.values()}.get(saved.attack)
+        kind = {cls.__name__: cls for cls in (ATTACKS | REFERENCES).values()}.get(saved.attack)
         if kind is None:
             raise InvalidSetting(f"{path} was saved by the attack {saved.attack!r}; give it as `attack`.", "attack")
         attack = kind()

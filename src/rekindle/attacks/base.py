@@ -1,6 +1,6 @@
 """Attack, Run and Recovery: what every attack is.
 
-An attack is handed counts, places and a calendar, never the truth.
+An attack is handed counts, locations and a calendar, never the truth.
 """
 
 from __future__ import annotations
@@ -8,23 +8,48 @@ from __future__ import annotations
 import dataclasses
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks.saving import SavedRun
+from rekindle import checks
+from rekindle.attacks.saving import SavedRun, write_run
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
+from rekindle.progress import Progress
 
-__all__ = ["Attack", "Progress", "Recovery", "Run"]
+__all__ = ["Attack", "DailyRun", "Details", "Progress", "Recovery", "Run"]
 
-Progress = Callable[[int, int | None], None]
-"""Called as ``progress(days_done, days_in_all)`` after each day; the second is None where no end is known."""
+
+@dataclass(frozen=True, eq=False)
+class Details:
+    """What one attack alone knows beside the trajectories; an attack with any has a subclass.
+
+    A subclass is a frozen dataclass of float64 arrays, so that those of several days can be joined.
+
+    Attributes
+    ----------
+    by_step
+        Names of the arrays that have a number for each step; the others have one for each day.
+    """
+
+    by_step: ClassVar[tuple[str, ...]] = ()
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Give the arrays by their names."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @classmethod
+    def joined(cls, days: Sequence[Details]) -> Self:
+        """Join the details of days in order."""
+        each = [day.arrays() for day in days]
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(**{name: np.concatenate([np.empty(0), *(day[name] for day in each)]) for name in names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,26 +59,23 @@ class Recovery:
     Attributes
     ----------
     trajectories
-        The rebuilt people. They have no names: their order means nothing. Their counts are those of the release at every
+        The recovered people. They have no names: their order means nothing. Their counts are those of the release at every
         step (but with the setting ``first_step_counts="first_day"``, which copies a slip of the published code).
     attack
         The attack with its settings.
-    step_costs
-        (steps,) float64: total cost of the transition that leads to each step; NaN at the first step of a day.
-    link_costs
-        (days,) float64: total cost of linking each day to those before; NaN for the first.
-    gap
-        How far the cost of any step or link may be above the least possible, as a share of it. 0: all were optimal.
     confidence
         (people, steps) float32: how sure the attack is of each point, between 0 and 1; None where it cannot say.
+    details
+        What this attack alone has to say, such as `DayByDayDetails`.
     """
 
     trajectories: Trajectories
     attack: Attack
-    step_costs: NDArray[np.float64]
-    link_costs: NDArray[np.float64]
-    gap: float = 0.0
     confidence: NDArray[np.float32] | None = None
+    details: Details = Details()
+
+    def __repr__(self) -> str:
+        return f"Recovery({self.trajectories!r}, by {type(self.attack).__name__})"
 
 
 class Attack(ABC):
@@ -78,7 +100,7 @@ class Attack(ABC):
         Parameters
         ----------
         locations
-            The places of the release.
+            The locations of the release.
         calendar
             When its steps are; it may be without an end.
         people
@@ -88,7 +110,7 @@ class Attack(ABC):
         """
 
     def recover(self, counts: Counts, *, progress: Progress | None = None) -> Recovery:
-        """Rebuild everyone's trajectory from counts."""
+        """Recover everyone's trajectory from counts."""
         run = self.start(counts.locations, counts.calendar, people=counts.people, progress=progress)
         run.feed(counts)
         return run.recovery()
@@ -122,12 +144,14 @@ class Run(ABC):
     def __init__(
         self, attack: Attack, locations: Locations, calendar: Calendar, people: int, progress: Progress | None
     ) -> None:
-        if people < 1:
-            raise InvalidSetting(f"There are {people} people; there must be at least one.")
-        self.attack, self.locations, self.calendar, self.people = attack, locations, calendar, int(people)
+        self.attack, self.locations, self.calendar = attack, locations, calendar
+        self.people = checks.whole("people", people, least=1)
         self._progress = progress
         self._stop = threading.Event()
         self._feeding = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.people} people, {self.days_done} days done)"
 
     @property
     @abstractmethod
@@ -201,15 +225,13 @@ class Run(ABC):
         """All that is known of the whole days so far."""
 
     def day(self, number: int) -> Recovery:
-        """What is known of one finished day alone."""
+        """What is known of one finished day alone, but for details that are not of a day."""
         found = self.recovery()
         steps = found.trajectories.calendar.day(number)
-        return dataclasses.replace(
-            found,
-            trajectories=found.trajectories.part(steps),
-            step_costs=found.step_costs[steps],
-            link_costs=found.link_costs[number : number + 1],
-            confidence=None if found.confidence is None else found.confidence[:, steps],
+        return Recovery(
+            found.trajectories.part(steps),
+            self.attack,
+            None if found.confidence is None else found.confidence[:, steps],
         )
 
     def trajectories(self) -> Trajectories:
@@ -220,6 +242,95 @@ class Run(ABC):
     def save(self, path: str | Path) -> None:
         """Write the state to a file, whole or not at all, for `resume`."""
 
+    def _write(self, path: str | Path, arrays: dict[str, NDArray[Any]]) -> None:
+        """Write arrays of the state to a file, with all that `resume` must know of the run."""
+        name, settings = type(self.attack).__name__, self.attack.settings()
+        write_run(path, SavedRun(name, settings, self.locations, self.calendar, self.people, arrays))
+
     @abstractmethod
     def restore(self, saved: SavedRun) -> None:
         """Take what `save` wrote, into a run that has not been fed."""
+
+
+class DailyRun(Run):
+    """A run that finishes one day after the other and never changes a finished one, so that others can read along.
+
+    Attributes
+    ----------
+    details
+        The class of the details of a day.
+    """
+
+    details: ClassVar[type[Details]] = Details
+
+    def __init__(
+        self, attack: Attack, locations: Locations, calendar: Calendar, people: int, progress: Progress | None
+    ) -> None:
+        super().__init__(attack, locations, calendar, people, progress)
+        self._days: list[tuple[NDArray[np.int32], Details]] = []
+
+    @property
+    def days_done(self) -> int:
+        """How many days are finished."""
+        return len(self._days)
+
+    @property
+    def steps_done(self) -> int:
+        """How many steps the finished days have."""
+        return sum(cells.shape[1] for cells, _ in list(self._days))
+
+    def _take(self, counts: Counts) -> None:
+        for day in counts.days():
+            if self.stopped:
+                raise Stopped("The run was stopped.")
+            self._add(self._recover_day(day))
+            self._report()
+
+    def _recover_day(self, counts: Counts) -> NDArray[np.int32]:
+        """Recover the next day: (people, steps) int32 location indices, people in the order of the days before."""
+        raise NotImplementedError
+
+    def _add(self, cells: NDArray[np.int32], details: Details | None = None) -> None:
+        """Remember a finished day."""
+        cells.flags.writeable = False
+        self._days.append((cells, self.details() if details is None else details))
+
+    def recovery(self) -> Recovery:
+        """All that is known of the whole days so far."""
+        days = list(self._days)
+        cells = np.concatenate([np.empty((self.people, 0), np.int32), *(cells for cells, _ in days)], axis=1)
+        found = Trajectories(cells, self.locations, self.calendar.closed_at(cells.shape[1]))
+        return Recovery(found, self.attack, details=self.details.joined([details for _, details in days]))
+
+    def day(self, number: int) -> Recovery:
+        """What is known of one finished day alone; the others are not copied."""
+        cells, details = self._days[number]
+        calendar = self.calendar.closed_at(self.steps_done).part(self.calendar.day(number))
+        return Recovery(Trajectories(cells, self.locations, calendar), self.attack, details=details)
+
+    def save(self, path: str | Path) -> None:
+        """Write the days so far to a file, whole or not at all, for `resume`."""
+        found = self.recovery()
+        self._write(path, {"cells": found.trajectories.cells, **found.details.arrays()})
+
+    def restore(self, saved: SavedRun) -> None:
+        """Take the finished days of an earlier run of the same attack."""
+        for cells, details in self._saved_days(saved):
+            self._add(cells, details)
+
+    def _saved_days(self, saved: SavedRun) -> Iterator[tuple[NDArray[np.int32], Details]]:
+        """Split what `save` wrote into days: an array of the details has a number for each day, or for each step."""
+        cells = saved.arrays["cells"]
+        found = Trajectories(cells, self.locations, self.calendar.closed_at(cells.shape[1]))
+        if found.people != self.people:
+            raise InvalidData(f"the days are of {found.people} people, the run of {self.people}")
+        names = [field.name for field in dataclasses.fields(self.details)]
+        for number, day in enumerate(found.calendar.days()):
+            details = {}
+            for name in names:
+                array = np.asarray(saved.arrays[name], dtype=np.float64)
+                by_step = name in self.details.by_step
+                if array.shape != (found.steps if by_step else found.calendar.number_of_days,):
+                    raise InvalidData(f"{name} has the shape {array.shape}, for {found.steps} steps")
+                details[name] = array[day] if by_step else array[number : number + 1]
+            yield np.array(found.cells[:, day], dtype=np.int32), self.details(**details)

@@ -1,19 +1,47 @@
-"""Which of today's people is which of yesterday's."""
+"""Which of today's people is which of yesterday's, for a handful of people or a hundred thousand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks.link import Link
+from rekindle.assignment.kernels import compiled
+from rekindle.assignment.sparse import Candidates, assign_sparse, in_threads
 from rekindle.errors import InvalidData
+from rekindle.progress import Progress
 
-__all__ = ["InformationGain", "Link", "LinkingCost", "link"]
+__all__ = ["DENSE_UP_TO", "InformationGain", "Link", "LinkingCost", "gain_matrix", "link", "link_by_gain"]
+
+DENSE_UP_TO = 3_000
+"""People up to whom a link is exact and takes a people x people matrix."""
+LISTED = 64
+CHEAPEST = 16
+CHUNK = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Who of today continues whom.
+
+    Attributes
+    ----------
+    order
+        (people,) int64: the row of today that continues each person.
+    cost
+        The sum of the costs of all links.
+    gap
+        The part of the cost that a better link might save at most; 0 where this one is optimal.
+    """
+
+    order: NDArray[np.int64]
+    cost: float
+    gap: float = 0.0
 
 
 @runtime_checkable
@@ -39,7 +67,7 @@ class LinkingCost(Protocol):
 
 @dataclass(frozen=True)
 class InformationGain:
-    """How much knowing the day tells about the place, in bits: 0 for two days alike, 1 for days that share no place.
+    """How much knowing the day tells about the location, in bits: 0 for two days alike, 1 for days that share no location.
 
     The entropy of both days together less their own entropies, each weighted by its length; for days of equal length
     that is the paper's formula.
@@ -47,24 +75,7 @@ class InformationGain:
 
     def __call__(self, past: NDArray[np.int32], today: NDArray[np.int32], locations: int) -> NDArray[np.float64]:
         """Price the links: (people, people) float64, bits."""
-        length = past.shape[1] + today.shape[1]
-        f = np.arange(length + 1, dtype=np.float64)
-        f[1:] *= np.log2(f[1:])
-        # Places that only one of the two visited cancel out of the entropies, so only shared places need work.
-        gain = np.full((len(past), len(today)), f[length] - f[past.shape[1]] - f[today.shape[1]])
-        before, after = _visits(past, locations), _visits(today, locations)
-        for place in np.flatnonzero(before.any(axis=0) & after.any(axis=0)):
-            rows, columns = np.flatnonzero(before[:, place]), np.flatnonzero(after[:, place])
-            a, b = before[rows, place][:, None], after[columns, place][None, :]
-            gain[np.ix_(rows, columns)] -= f[a + b] - f[a] - f[b]
-        # Two days alike may come out at -1e-16.
-        return np.asarray(np.maximum(gain, 0.0) / length)
-
-
-def _visits(cells: NDArray[np.int32], locations: int) -> NDArray[np.int64]:
-    """Steps that each person spent in each place: (people, locations)."""
-    rows = np.arange(len(cells))[:, None] * locations
-    return np.bincount((rows + cells).ravel(), minlength=len(cells) * locations).reshape(len(cells), locations)
+        return gain_matrix(past, today, locations)
 
 
 def link(
@@ -73,7 +84,6 @@ def link(
     today: NDArray[np.int32],
     locations: int,
     *,
-    compiled: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> Link:
     """Continue every person with the row of today that costs least in total.
@@ -81,22 +91,17 @@ def link(
     Parameters
     ----------
     cost
-        What a link costs.
+        What a link costs. Information gain links very many people without a people x people matrix.
     past
         The days to look back on, each (people, steps) in the order of the people. A link costs the least of them.
     today
         (people, steps) rows in any order.
     locations
-        How many places there are.
-    compiled
-        Whether to use the compiled kernels, which link by information gain without a people x people matrix where there
-        are many people.
+        How many locations there are.
     stop
         Asked from time to time whether to end early.
     """
-    if compiled and type(cost) is InformationGain:
-        from rekindle.attacks.gain import link_by_gain  # takes a second to load
-
+    if type(cost) is InformationGain and len(today) > DENSE_UP_TO:
         return link_by_gain(past, today, locations, stop=stop)
     matrix = cost(past[0], today, locations)
     for day in past[1:]:
@@ -107,3 +112,270 @@ def link(
         )
     rows, order = linear_sum_assignment(matrix)
     return Link(order.astype(np.int64), float(matrix[rows, order].sum()))
+
+
+def link_by_gain(
+    past: Sequence[NDArray[np.integer]],
+    today: NDArray[np.integer],
+    locations: int,
+    *,
+    gap: float = 1e-3,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Link:
+    """Link each person's past to a row of today at nearly the least total information gain, in memory that grows with the people.
+
+    The cost of a link is the least gain of any of the past days with today.
+
+    Parameters
+    ----------
+    past
+        The last days, each (people, steps of that day) integers: indices of places, people in the same order.
+    today
+        (people, steps) integers, indices of places.
+    locations
+        How many places there are.
+    gap
+        A gap that is small enough; it is proven.
+    progress
+        Called with the number of people linked so far and of all.
+    stop
+        Asked from time to time; where it says True, the work ends with `Stopped`.
+    """
+    row_of, days = _group(past)
+    column_of, (now,) = _group([today])
+    costs_between = _Gains([_Profiles.of(day, locations) for day in days], _Profiles.of(now, locations))
+    supply, capacity = np.bincount(row_of), np.bincount(column_of)
+    found = assign_sparse(costs_between, supply, capacity, gap=gap, scale=1.0, progress=progress, stop=stop)
+    # Among people with the same past, and among rows of today that are alike, the order given is kept.
+    by_row = np.argsort(row_of, kind="stable")
+    by_column = np.argsort(found.columns, kind="stable")
+    order = np.empty(len(today), np.int64)
+    order[by_row[by_column]] = np.argsort(column_of, kind="stable")
+    return Link(order, found.cost, found.gap)
+
+
+def gain_matrix(past_day: NDArray[np.integer], today: NDArray[np.integer], locations: int) -> NDArray[np.float64]:
+    """Information gain of every row of a past day with every row of today.
+
+    Parameters
+    ----------
+    past_day, today
+        (people, steps) integers, indices of places; the numbers of steps may differ.
+    locations
+        How many places there are.
+
+    Returns
+    -------
+    (people of the past day, people of today) float64, bits.
+    """
+    gains = np.empty((len(past_day), len(today)))
+    before, now = _Profiles.of(past_day, locations), _Profiles.of(today, locations)
+    entropy = _times_log(before.steps + now.steps)
+
+    def fill(part: slice) -> None:
+        _fill_gains(part.start, before.begin, before.place, before.count, *now.by_place, entropy, before.steps,
+                    now.steps, gains[part])  # fmt: skip
+
+    in_threads(fill, len(gains), chunk=CHUNK)
+    return gains
+
+
+def _times_log(most: int) -> NDArray[np.float64]:
+    """Tabulate x log2 x for x = 0 ... most."""
+    whole = np.arange(most + 1, dtype=np.float64)
+    return whole * np.log2(np.maximum(whole, 1.0))
+
+
+def _group(days: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.int64], list[NDArray[np.int32]]]:
+    """Find people with the same profiles on all days: the group of each person, and the days of one of each group."""
+    sorted_days = [np.sort(day, axis=1).astype(np.int32, copy=False) for day in days]
+    together = np.ascontiguousarray(np.hstack(sorted_days))
+    rows = together.view(np.dtype((np.void, together.dtype.itemsize * together.shape[1]))).ravel()
+    _, first, group = np.unique(rows, return_index=True, return_inverse=True)
+    return group.ravel().astype(np.int64), [day[first] for day in sorted_days]
+
+
+@dataclass(frozen=True)
+class _Profiles:
+    """How many steps each person spends in each place: the places of person p are at begin[p] ... begin[p + 1]."""
+
+    steps: int
+    locations: int
+    begin: NDArray[np.int64]
+    place: NDArray[np.int32]
+    count: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, cells: NDArray[np.integer], locations: int) -> _Profiles:
+        people, steps = cells.shape
+        ordered = np.sort(cells, axis=1).astype(np.int32, copy=False)
+        first = np.ones((people, steps), bool)
+        np.not_equal(ordered[:, 1:], ordered[:, :-1], out=first[:, 1:])
+        at = np.flatnonzero(first)
+        begin = np.zeros(people + 1, np.int64)
+        np.cumsum(first.sum(axis=1), out=begin[1:])
+        count = np.diff(at, append=people * steps).astype(np.int32)
+        return cls(steps, locations, begin, ordered.ravel()[at], count)
+
+    @cached_property
+    def by_place(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+        """Begin of each place, and the people there with their numbers of steps."""
+        begin = np.zeros(self.locations + 1, np.int64)
+        np.cumsum(np.bincount(self.place, minlength=self.locations), out=begin[1:])
+        order = np.argsort(self.place, kind="stable")
+        person = np.repeat(np.arange(len(self.begin) - 1, dtype=np.int32), np.diff(self.begin))
+        return begin, person[order], self.count[order]
+
+
+class _Gains:
+    """Costs of links: the least gain of any of the past days with today, computed from shared places alone."""
+
+    def __init__(self, past: Sequence[_Profiles], today: _Profiles) -> None:
+        self.begin = np.stack([day.begin for day in past])
+        self.begin[1:] += np.cumsum([len(day.place) for day in past[:-1]], dtype=np.int64)[:, None]
+        self.place = np.concatenate([day.place for day in past])
+        self.count = np.concatenate([day.count for day in past])
+        self.steps = np.array([day.steps for day in past])
+        self.today = today
+        self.columns = len(today.begin) - 1
+        self.entropy = _times_log(int(self.steps.max()) + today.steps)
+
+    def _apart(self) -> NDArray[np.float64]:
+        """(days,) float64, gain of people who share no place: the most that there can be."""
+        entropy, now = self.entropy, self.today.steps
+        return np.asarray((entropy[self.steps + now] - entropy[self.steps] - entropy[now]) / (self.steps + now))
+
+    def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
+        columns = np.full((len(rows), LISTED), -1, np.int32)
+        costs = np.full((len(rows), LISTED), np.inf)
+        bound = np.empty(len(rows))
+        # Any of the cheapest columns will do for a row that shares no place with them: they are dealt out in turn.
+        by_price = np.flatnonzero(prices <= prices.min() + slack)
+        equal = len(by_price)
+        if equal <= CHEAPEST < len(prices):
+            by_price = np.flatnonzero(prices <= np.partition(prices, CHEAPEST)[CHEAPEST])
+        by_price = by_price[np.argsort(prices[by_price], kind="stable")]
+
+        def work(part: slice) -> None:
+            _scan_gains(part.start, rows[part], self.begin, self.place, self.count, *self.today.by_place, self.entropy,
+                        self.steps, self.today.steps, self._apart(), prices, by_price, equal,
+                        columns[part], costs[part], bound[part])  # fmt: skip
+
+        in_threads(work, len(rows), chunk=CHUNK)
+        return Candidates(columns, costs, bound)
+
+    def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        costs = np.full((len(rows), len(columns)), np.inf)
+        gains = np.empty((1, self.columns))
+        for at, row in enumerate(rows):
+            for day in range(len(self.steps)):
+                _fill_gains(row, self.begin[day], self.place, self.count, *self.today.by_place, self.entropy,
+                            self.steps[day], self.today.steps, gains)  # fmt: skip
+                np.minimum(costs[at], gains[0, columns], out=costs[at])
+        return costs
+
+
+@compiled()
+def _fill_gains(
+    first: int,
+    begin: NDArray[np.int64],
+    place: NDArray[np.int32],
+    count: NDArray[np.int32],
+    there_begin: NDArray[np.int64],
+    there: NDArray[np.int32],
+    there_count: NDArray[np.int32],
+    entropy: NDArray[np.float64],
+    steps: int,
+    steps_today: int,
+    gains: NDArray[np.float64],
+) -> None:
+    """Fill the rows of people first, first + 1, ... with their gains."""
+    total = steps + steps_today
+    apart = entropy[total] - entropy[steps] - entropy[steps_today]
+    for at in range(gains.shape[0]):
+        row = gains[at]
+        row[:] = apart
+        for entry in range(begin[first + at], begin[first + at + 1]):
+            here, mine = place[entry], count[entry]
+            for other in range(there_begin[here], there_begin[here + 1]):
+                its = there_count[other]
+                row[there[other]] -= entropy[mine + its] - entropy[mine] - entropy[its]
+        for column in range(len(row)):
+            row[column] = max(row[column] / total, 0.0)
+
+
+@compiled()
+def _scan_gains(
+    first: int,
+    rows: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    place: NDArray[np.int32],
+    count: NDArray[np.int32],
+    there_begin: NDArray[np.int64],
+    there: NDArray[np.int32],
+    there_count: NDArray[np.int32],
+    entropy: NDArray[np.float64],
+    steps: NDArray[np.int64],
+    steps_today: int,
+    apart: NDArray[np.float64],
+    prices: NDArray[np.float64],
+    by_price: NDArray[np.int64],
+    equal: int,
+    columns: NDArray[np.int32],
+    costs: NDArray[np.float64],
+    bound: NDArray[np.float64],
+) -> None:
+    """List the best columns of each row: those that share a place with it, and the cheapest of all others."""
+    days, size, length = len(steps), len(prices), columns.shape[1]
+    farthest = apart.min()
+    shared = np.zeros((days, size))
+    met = np.zeros(size, np.bool_)
+    found = np.empty(size, np.int64)
+    cost = np.empty(size)
+    value = np.empty(size)
+    for at in range(len(rows)):
+        known = 0
+        for day in range(days):
+            total = steps[day] + steps_today
+            for entry in range(begin[day, rows[at]], begin[day, rows[at] + 1]):
+                here, mine = place[entry], count[entry]
+                for other in range(there_begin[here], there_begin[here + 1]):
+                    column, its = there[other], there_count[other]
+                    if not met[column]:
+                        met[column] = True
+                        found[known] = column
+                        known += 1
+                    shared[day, column] += (entropy[mine + its] - entropy[mine] - entropy[its]) / total
+        for one in range(known):
+            column = found[one]
+            least = np.inf
+            for day in range(days):
+                least = min(least, apart[day] - shared[day, column])
+                shared[day, column] = 0.0
+            cost[one] = max(least, 0.0)
+        offset = 0 if equal <= CHEAPEST else (first + at) * CHEAPEST % equal
+        for rank in range(offset, min(offset + CHEAPEST, len(by_price))):
+            column = by_price[rank]
+            if not met[column]:
+                found[known] = column
+                cost[known] = farthest
+                known += 1
+        unlisted = by_price[0] if offset > 0 else by_price[CHEAPEST] if len(by_price) > CHEAPEST else -1
+        bound[at] = farthest + prices[unlisted] if unlisted >= 0 else np.inf
+        for one in range(known):
+            met[found[one]] = False
+            value[one] = cost[one] + prices[found[one]]
+        limit = np.inf
+        if known > length:
+            limit = float(np.partition(value[:known], length)[length])
+            bound[at] = min(bound[at], limit)
+        filled = 0
+        for one in range(known):
+            if value[one] < limit:
+                columns[at, filled], costs[at, filled] = found[one], cost[one]
+                filled += 1
+        for one in range(known):
+            if value[one] == limit and filled < length:
+                columns[at, filled], costs[at, filled] = found[one], cost[one]
+                filled += 1

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks import ATTACKS, Attack
+from rekindle.attacks import ATTACKS, REFERENCES, Attack
 from rekindle.auditing.defaults import default_defences
 from rekindle.auditing.results import Agreement, AttackRisk, Audit, Growth, PersonRisk, ReleaseRisk
 from rekindle.auditing.risk import Estimate, estimate, estimate_advantage
 from rekindle.auditing.tasks import (
     PERFECT,
-    YARDSTICKS,
     Attempt,
     Result,
     attack_release,
@@ -84,7 +83,7 @@ def audit(
     given, truth = _open(data, truth)
     if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or seeds < 1:
         raise InvalidSetting(f"seeds is {seeds!r}; it must be a whole number of at least 1.")
-    attempts = [*(Attempt(name) for name in YARDSTICKS), *_name_attacks(attacks)]
+    attempts = [*(Attempt(name) for name in REFERENCES), *_name_attacks(attacks)]
     if truth is not None:
         attempts.append(Attempt(PERFECT))
     chosen, left_out = _choose(given, truth, defences)
@@ -131,7 +130,7 @@ def _name_attacks(attacks: Iterable[Attack] | None) -> list[Attempt]:
             )
         name = base = names.get(type(attack), type(attack).__name__)
         number = 1
-        while name in found or name in (*YARDSTICKS, PERFECT):
+        while name in found or name in (*REFERENCES, PERFECT):
             number += 1
             name = f"{base} {number}"
         found[name] = Attempt(name, attack)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks import Attack
+from rekindle.attacks import REFERENCES, Attack
 from rekindle.defences import Defence
 from rekindle.errors import InvalidSetting
-from rekindle.evaluation import KNOWN_POINTS, deal_at_random, stay_if_possible, uniqueness_by_k
+from rekindle.evaluation import KNOWN_POINTS, uniqueness_by_k
 from rekindle.evaluation.exposure import Exposure, agreement, expose
 from rekindle.evaluation.usefulness import utility
 from rekindle.model import Calendar, Counts, Locations, Release, Trajectories
@@ -21,7 +21,6 @@ from rekindle.repairing import repair
 
 __all__ = [
     "PERFECT",
-    "YARDSTICKS",
     "Attempt",
     "Result",
     "attack_release",
@@ -29,9 +28,6 @@ __all__ = [
     "publish",
     "repaired",
 ]
-
-YARDSTICKS: dict[str, Callable[..., Trajectories]] = {"chance": deal_at_random, "naive": stay_if_possible}
-"""What stands beside every attack."""
 
 PERFECT = "perfect"
 """The truth itself, as if all of it had been found: what the other numbers could reach at most."""
@@ -57,7 +53,8 @@ class Attempt:
     def recover(self, counts: Counts, seed: int) -> Trajectories:
         """Rebuild everyone, with a row order of this seed where the attack has one."""
         if self.attack is None:
-            return YARDSTICKS[self.name](counts, seed=seed)
+            reference: Any = REFERENCES[self.name]
+            return cast(Trajectories, reference(seed=seed).recover(counts).trajectories)
         attack: Any = self.attack
         names = {one.name for one in dataclasses.fields(attack)} if dataclasses.is_dataclass(attack) else set()
         # The cells are what runs side by side, so each keeps to one core.

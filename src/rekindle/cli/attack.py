@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from rekindle.attacks.folder import recover_into
+from rekindle.attacks.folder import open_folder, recover_into
 from rekindle.cli.console import note, print_json, say, showing_progress
 from rekindle.cli.options import CellSide, Effort, Format, LocationsFile, MemoryLimit, Quiet, TableStep
 from rekindle.cli.running import STOPPED
 from rekindle.cli.shared import check_output, make_attack, parse_time, read_input
-from rekindle.io import RecoveryFolder, write_trajectories
+from rekindle.io import write_trajectories
 from rekindle.io.safety.files import output
 from rekindle.memory import check_memory, reading_bytes
 
@@ -100,24 +100,17 @@ def attack(
         for path in (out, csv, geojson):
             if path is not None:
                 mine.enter_context(output(path, parents=path is out))
-        folder = RecoveryFolder(
-            out,
-            attack=type(chosen).__name__,
-            settings=chosen.settings(),
-            locations=counts.locations,
-            calendar=counts.calendar,
-            people=counts.people,
-            resume=resume,
-        )
+        folder = open_folder(out, chosen, counts, resume=resume)
         try:
             with showing_progress("Days recovered") as progress:
-                found, gap = recover_into(folder, chosen, counts, progress)
+                recovery = recover_into(folder, chosen, counts, progress=progress)
         except KeyboardInterrupt:
             note(f"Stopped. {folder.days} days are in {out}. To resume, run the same command with --resume.")
             raise typer.Exit(STOPPED) from None
         except OSError:
             note(f"{folder.days} finished days are kept. Once this is fixed, run the same command with --resume.")
             raise
+        found, gap = recovery.trajectories, getattr(recovery.details, "gap", None)
         for path in (csv, geojson):
             if path is not None:
                 write_trajectories(path, found, overwrite=True)
@@ -130,9 +123,7 @@ def attack(
         }
         print_json({"attack": attack, "settings": chosen.settings(), **numbers, "gap": gap, "recovery": str(out)})
         return
-    optimal = "every step and link optimal" if gap == 0 else f"largest proven gap {gap:.2%}"
-    if chosen.revises:
-        optimal = "every count met"
+    optimal = "every step and link optimal" if gap == 0 else f"largest proven gap {gap:.2%}" if gap else "every count met"
     say(
         f"{found.people} people, {found.steps} steps, {folder.days} days recovered "
         f"from {len(counts.locations)} locations ({optimal}): ",

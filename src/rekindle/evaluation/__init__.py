@@ -1,6 +1,5 @@
 """How much of the truth a recovery found, beside what anyone could reach."""
 
-from rekindle.evaluation.chance import deal_at_random, stay_if_possible
 from rekindle.evaluation.confidence import Claims, Confidence, PrecisionCurve, assess_confidence, precision_curve
 from rekindle.evaluation.exposure import Exposure, agreement, expose
 from rekindle.evaluation.lookup import KNOWN_POINTS, Lookup, look_up, unique_points
@@ -37,7 +36,6 @@ __all__ = [
     "agreement",
     "assess_confidence",
     "count_sets",
-    "deal_at_random",
     "evaluate",
     "expose",
     "implied_flows",
@@ -45,7 +43,6 @@ __all__ = [
     "map_people",
     "precision_curve",
     "reference_scores",
-    "stay_if_possible",
     "top_locations",
     "unique_points",
     "uniqueness_by_k",

@@ -8,11 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle.assignment.kernels import compiled
 from rekindle.assignment.sparse import (
     Candidates,
     assign_sparse,
-    compiled,
-    compiled_sum,
     in_threads,
     relative_gap,
 )
@@ -202,7 +201,7 @@ def _similar_together(points: NDArray[np.float32]) -> NDArray[np.int64]:
     return order
 
 
-@compiled
+@compiled()
 def _add_distances(here: NDArray[np.floating], there: NDArray[np.floating], sums: NDArray[np.floating]) -> None:
     """Add to sums[i, j] the distances of here[:, t, i] and there[:, t, j] over all t."""
     # In tiles that stay in the nearest cache.
@@ -218,7 +217,7 @@ def _add_distances(here: NDArray[np.floating], there: NDArray[np.floating], sums
                         tile[column] += math.sqrt(dx * dx + dy * dy)
 
 
-@compiled_sum
+@compiled(fastmath={"reassoc", "nsz"})  # a sum whose terms may be added in any order
 def _distance(
     x: NDArray[np.float32], y: NDArray[np.float32], to_x: NDArray[np.float32], to_y: NDArray[np.float32]
 ) -> float:
@@ -230,7 +229,7 @@ def _distance(
     return float(total)
 
 
-@compiled
+@compiled()
 def _scan_errors(
     rows: NDArray[np.int64],
     here: NDArray[np.float32],

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from rekindle import checks
+from rekindle.attacks import Chance, Naive
 from rekindle.errors import InvalidData
-from rekindle.evaluation.chance import deal_at_random, stay_if_possible
 from rekindle.evaluation.mapping import Mapping, MappingMethod, errors_km, resolve_mapping, right_points
 from rekindle.evaluation.metrics import Metric
 from rekindle.evaluation.unique import count_sets
@@ -253,10 +253,10 @@ def reference_scores(truth: Trajectories, *, seeds: int = 5, mapping: MappingMet
     checks.whole("seeds", seeds, least=1)
     counts = truth.counts()
     found: list[dict[str, Spread]] = []
-    for attack in (deal_at_random, stay_if_possible):
+    for attack in (Chance, Naive):
         scores = []
         for seed in range(seeds):
-            guess = attack(counts, seed=seed)
+            guess = attack(seed=seed).recover(counts).trajectories
             scores.append(_score(compare_people(guess, truth, resolve_mapping(mapping, guess, truth))))
         found.append({name: Spread.of([each[name] for each in scores]) for name in scores[0]})
     return ReferenceScores(*found)

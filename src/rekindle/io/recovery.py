@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from rekindle.model import Calendar, Locations, Trajectories
 
 __all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
 
-FORMAT = "rekindle recovery 1"
+FORMAT = "rekindle recovery 2"
+OLD_FORMATS = ("rekindle recovery 1",)
 _MOST_PEOPLE = 10_000_000
 """Each has a name, which takes memory even before the first day."""
 
@@ -38,18 +40,18 @@ class StoredRecovery:
         The attack that produced them.
     calendar
         The calendar of the release; longer than that of the trajectories where days are still missing.
-    costs
-        For each day: ``step_costs``, ``link_cost`` and ``gap``.
     confidence
         (people, steps) float32: how sure the attack was of each point, from 0 to 1; None where it did not say.
+    details
+        What the attack alone has to say, by name: float64, one number for each step or each day.
     """
 
     trajectories: Trajectories
     attack: str
     settings: dict[str, Any]
     calendar: Calendar
-    costs: list[dict[str, Any]]
-    confidence: NDArray[np.float32] | None = None
+    confidence: NDArray[np.float32] | None
+    details: dict[str, NDArray[np.float64]]
 
     @property
     def complete(self) -> bool:
@@ -102,7 +104,7 @@ class RecoveryFolder:
             remove_leftovers(self.path)
             self.stored = read_recovery(self.path)
             self._check_same(locations)
-            self._days = self.stored.costs
+            self._days = read_json(self.path / "recovery.json")["days"]
         else:
             with new_folder(self.path, private=True) as folder:
                 write_locations(folder / "locations.parquet", locations)
@@ -130,19 +132,26 @@ class RecoveryFolder:
         self,
         day: Trajectories,
         *,
-        step_costs: np.ndarray[Any, Any],
-        link_cost: float,
-        gap: float,
+        details: Mapping[str, NDArray[np.floating]] | None = None,
         confidence: NDArray[np.float32] | None = None,
     ) -> None:
-        """Write one more day: first its file, then the list that says it is there."""
+        """Write one more day: first its file, then the list that says it is there.
+
+        Parameters
+        ----------
+        day
+            The trajectories of the day.
+        details
+            What the attack alone has to say, by name: one number, or one for each step of the day.
+        confidence
+            (people, steps) float32: how sure the attack is of each point.
+        """
         table = trajectories_table(day)
         if confidence is not None:
             table = table.with_columns(pl.Series("confidence", confidence.ravel(), dtype=pl.Float32))
         entry = {
-            "step_costs": [None if np.isnan(cost) else float(cost) for cost in step_costs],
-            "link_cost": None if np.isnan(link_cost) else float(link_cost),
-            "gap": float(gap),
+            name: [None if np.isnan(number) else float(number) for number in array]
+            for name, array in (details or {}).items()
         }
         if not self.path.is_dir():
             raise OutputFailed(
@@ -171,14 +180,27 @@ def _read_confidence(path: Path, day: Trajectories) -> NDArray[np.float32] | Non
     return confidence
 
 
-def _check_costs(entry: Any, steps: int, day: str, path: Path) -> None:
-    if not isinstance(entry, dict) or entry.keys() != {"step_costs", "link_cost", "gap"}:
-        raise InvalidFile(path, f"{day} must have step_costs, link_cost and gap; it is {entry!r:.80}.")
-    costs = entry["step_costs"]
-    if not isinstance(costs, list) or len(costs) != steps:
-        raise InvalidFile(path, f"the step_costs of {day} must be {steps} numbers; they are {costs!r:.80}.")
-    if not all(isinstance(cost, (int, float, type(None))) for cost in (*costs, entry["link_cost"], entry["gap"])):
-        raise InvalidFile(path, f"the costs of {day} must be numbers; they are {entry!r:.80}.")
+def _read_details(days: list[Any], calendar: Calendar, path: Path) -> dict[str, NDArray[np.float64]]:
+    """Join the details of the days: each has the same names, and for each one number, or one for each step."""
+    names = days[0].keys() if days and isinstance(days[0], dict) else ()
+    for number, entry in enumerate(days):
+        day = calendar.day(number)
+        if not isinstance(entry, dict) or entry.keys() != set(names):
+            raise InvalidFile(path, f"day {number} must have {', '.join(names) or 'details'}; it is {entry!r:.80}.")
+        for name, values in entry.items():
+            if not isinstance(values, list) or len(values) not in (1, day.stop - day.start):
+                raise InvalidFile(
+                    path, f"{name} of day {number} must be 1 or {day.stop - day.start} numbers; it is {values!r:.80}."
+                )
+            if not all(isinstance(one, (int, float, type(None))) and not isinstance(one, bool) for one in values):
+                raise InvalidFile(path, f"{name} of day {number} must be numbers; it is {values!r:.80}.")
+    try:
+        return {
+            name: np.array([np.nan if one is None else float(one) for day in days for one in day[name]], np.float64)
+            for name in names
+        }
+    except OverflowError:
+        raise InvalidFile(path, "a number of the details is too large.") from None
 
 
 def read_recovery(path: str | Path) -> StoredRecovery:
@@ -189,6 +211,11 @@ def read_recovery(path: str | Path) -> StoredRecovery:
         raise InvalidFile(folder, problem)
     head_path = folder / "recovery.json"
     head = read_json(head_path, within=folder)
+    if head.get("format") in OLD_FORMATS:
+        raise InvalidFile(
+            folder,
+            "this recovery is of Rekindle 0.1 and was left as it is. Run the attack again, into another folder.",
+        )
     if head.get("format") != FORMAT:
         raise InvalidFile(head_path, f"its format is {head.get('format')!r}, not {FORMAT!r}.")
     calendar = calendar_from_json(head.get("calendar"), head_path)
@@ -204,7 +231,8 @@ def read_recovery(path: str | Path) -> StoredRecovery:
     locations = read_locations(folder / "locations.parquet", within=folder)
     cells: list[NDArray[np.integer]] = [np.empty((people, 0), np.int32)]
     sure: list[NDArray[np.float32]] = []
-    for number, entry in enumerate(days):
+    details = _read_details(days, calendar, head_path)
+    for number in range(len(days)):
         day, file = calendar.day(number), folder / _day_file(number)
         part = read_trajectories(file, locations, calendar.part(day), within=folder)
         if part.people != people or part.people_ids != tuple(map(str, range(people))):
@@ -213,7 +241,6 @@ def read_recovery(path: str | Path) -> StoredRecovery:
         confidence = _read_confidence(file, part)
         if confidence is not None:
             sure.append(confidence)
-        _check_costs(entry, day.stop - day.start, f"day {number}", head_path)
     found = np.concatenate(cells, axis=1)
     trajectories = Trajectories(found, locations, calendar.closed_at(found.shape[1]))
     return StoredRecovery(
@@ -221,6 +248,6 @@ def read_recovery(path: str | Path) -> StoredRecovery:
         head["attack"],
         head["settings"],
         calendar,
-        days,
         np.concatenate(sure, axis=1) if sure and len(sure) == len(days) else None,
+        details,
     )

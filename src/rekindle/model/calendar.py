@@ -50,7 +50,7 @@ class Calendar:
     Parameters
     ----------
     start
-        The time of the first step, between 00:00 and 06:00, as a `datetime` or in ISO form.
+        The time of the first step, as a `datetime` or in ISO form.
     step
         The interval between steps, which must divide 24 hours: a `timedelta`, or a text such as ``"10min"``.
     steps
@@ -78,12 +78,6 @@ class Calendar:
         step = parse_step(step)
         if step <= timedelta(0) or DAY % step or step.microseconds:
             raise InvalidData(f"The step is {step} (h:min:s); it must be whole seconds and divide 24 hours evenly.")
-        midnight = start.replace(hour=0, minute=0, second=0)
-        if start - midnight > NIGHT_END:
-            raise InvalidData(
-                f"The start is {start:%Y-%m-%d %H:%M}; a dataset must begin between 00:00 and 06:00. "
-                "Leave out the steps before the next midnight."
-            )
         if steps is not None:
             if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
                 raise InvalidData(f"The number of steps is {steps!r}; it must be a whole number, not negative.")
@@ -163,7 +157,7 @@ class Calendar:
         return np.datetime64(self.start, "s") + interval * np.arange(self._closed_steps)
 
     def part(self, steps: slice) -> Calendar:
-        """Give the calendar of a range of steps, which must begin between 00:00 and 06:00."""
+        """Give the calendar of a range of steps."""
         begin, end, _ = steps.indices(self._closed_steps)
         return Calendar(self.time(begin), self.step, end - begin)
 

@@ -109,11 +109,11 @@ class Counts:
         return (self.part(day) for day in self.calendar.days())
 
     def part(self, steps: slice) -> Counts:
-        """The counts of a range of steps, which must begin between 00:00 and 06:00."""
+        """The counts of a range of steps."""
         return Counts(self.values[steps], self.locations, self.calendar.part(steps))
 
     def between(self, start: datetime | None = None, end: datetime | None = None) -> Counts:
-        """The counts from `start` on and before `end`; the first step must lie between 00:00 and 06:00."""
+        """The counts from `start` on and before `end`."""
         first, last = (
             bound if time is None else min(max(0, self._steps_before(time)), self.steps)
             for time, bound in ((start, 0), (end, self.steps))

@@ -113,7 +113,7 @@ class Trajectories:
         return Counts(values, self.locations, self.calendar)
 
     def part(self, steps: slice) -> Trajectories:
-        """The trajectories of a range of steps, which must begin between 00:00 and 06:00."""
+        """The trajectories of a range of steps."""
         return Trajectories(self.cells[:, steps], self.locations, self.calendar.part(steps), self.people_ids)
 
     def during(self, calendar: Calendar) -> Trajectories:

@@ -9,9 +9,22 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks import Attack, Baseline, DayByDay, Enhanced, Habits, MoveContext, Popular, Recovery, Velocity
+from rekindle.attacks import (
+    Attack,
+    Baseline,
+    Chance,
+    DayByDay,
+    DayByDayDetails,
+    Enhanced,
+    Habits,
+    MoveContext,
+    Naive,
+    Popular,
+    Recovery,
+    Velocity,
+)
 from rekindle.attacks.day_by_day import count_transitions
-from rekindle.evaluation import Evaluation, deal_at_random, evaluate, stay_if_possible
+from rekindle.evaluation import Evaluation, evaluate
 from rekindle.evaluation.confidence import Confidence, assess_confidence
 from rekindle.model import Counts, Trajectories
 from rekindle.reproduce.subjects import Subject
@@ -163,8 +176,8 @@ def measure(subject: Subject, effort: Effort, done: Callable[[], None] = lambda:
     if effort.habits != "none":
         recoveries["habits"] = [run(Habits(effort=effort.habits, seed=seed)) for seed in range(effort.habits_seeds)]
     evaluations = {
-        name: [evaluate(guess(counts, seed=seed), truth) for seed in range(effort.orders)]
-        for name, guess in (("chance", deal_at_random), ("naive", stay_if_possible))
+        name: [evaluate(kind(seed=seed).recover(counts).trajectories, truth) for seed in range(effort.orders)]
+        for name, kind in (("chance", Chance), ("naive", Naive))
     }
     for name, several in recoveries.items():
         evaluations[name] = [evaluate(one.trajectories, truth) for one in several]
@@ -217,4 +230,5 @@ def check(recovery: Recovery, attack: DayByDay, counts: Counts) -> Consistency:
             checked += 1
             reached = prices[np.arange(len(cells)), cells[:, step + 1]].sum()
             optimal += bool(reached <= least + 1e-6 * max(1.0, least))
-    return Consistency(missed, recovery.gap, checked, optimal)
+    gap = recovery.details.gap if isinstance(recovery.details, DayByDayDetails) else 0.0
+    return Consistency(missed, gap, checked, optimal)

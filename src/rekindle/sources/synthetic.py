@@ -53,7 +53,7 @@ class SyntheticCity:
     step
         The interval between steps, which must divide 24 hours, such as ``"30min"`` or ``"2min"``.
     start
-        Date and time of the first step, between 00:00 and 06:00. The default is a Monday.
+        Date and time of the first step. The default is a Monday.
     seed
         A whole number of at least 0; another seed is another city.
     width_km, height_km

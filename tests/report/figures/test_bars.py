@@ -89,9 +89,9 @@ def test_costs_with_the_chosen_ones_marked():
     assert [text.get_weight() for text in axes.texts] == ["bold", "normal", "normal", "bold"]
     assert len(axes.patches) == 2
     assert "4.5 km" in axes.get_title()
-    with pytest.raises(rk.InvalidData, match="chosen"):
+    with pytest.raises(rk.errors.InvalidData, match="chosen"):
         figures.draw_costs([[1.0, 2.0]], chosen=[2])
-    with pytest.raises(rk.InvalidData, match="rows x columns"):
+    with pytest.raises(rk.errors.InvalidData, match="rows x columns"):
         figures.draw_costs([1.0, 2.0])
 
 
@@ -106,5 +106,5 @@ def test_costs_with_the_chosen_ones_marked():
     ],
 )
 def test_nothing_to_draw_is_refused(draw):
-    with pytest.raises(rk.InvalidSetting, match="nothing to draw"):
+    with pytest.raises(rk.errors.InvalidSetting, match="nothing to draw"):
         draw({})

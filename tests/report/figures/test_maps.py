@@ -27,7 +27,7 @@ def test_grid_is_coloured_by_the_counts(truth, step):
     axes = figures.draw_grid(truth.locations, counts=counts, step=step)
     expected = counts.values.mean(axis=0) if step is None else counts.values[step]
     assert np.array_equal(axes.collections[0].get_array(), expected)
-    with pytest.raises(rk.InvalidSetting, match="no step 48"):
+    with pytest.raises(rk.errors.InvalidSetting, match="no step 48"):
         figures.draw_grid(truth.locations, counts=counts, step=48)
 
 
@@ -37,7 +37,7 @@ def test_towers_are_dots(truth):
     (dots,) = [one for one in axes.collections if isinstance(one, PathCollection)]
     assert np.array_equal(dots.get_offsets(), towers.xy_km)
     assert np.array_equal(dots.get_array(), [1, 2, 0])
-    with pytest.raises(rk.InvalidData, match="other locations"):
+    with pytest.raises(rk.errors.InvalidData, match="other locations"):
         figures.draw_grid(towers, counts=truth.counts())
 
 
@@ -63,14 +63,14 @@ def test_paths_are_those_of_the_matched_person(truth):
 
 @pytest.mark.parametrize(("wrong", "match"), [({"person": 12}, "person 12"), ({"day": 2}, "day 2")])
 def test_paths_refuse_what_is_not_there(truth, wrong, match):
-    with pytest.raises(rk.InvalidSetting, match=match):
+    with pytest.raises(rk.errors.InvalidSetting, match=match):
         figures.draw_paths(truth, {"mine": truth}, **wrong)
-    with pytest.raises(rk.InvalidSetting, match="`recoveries` is empty"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`recoveries` is empty"):
         figures.draw_paths(truth, {})
 
 
 def test_a_person_beside_the_truth(truth):
     figure = figures.draw_person(truth, truth, recovered=2, true=2, attack="habits")
     assert figure.axes[1].get_title() == "rebuilt from counts (100% right)"
-    with pytest.raises(rk.InvalidSetting, match="no day 9"):
+    with pytest.raises(rk.errors.InvalidSetting, match="no day 9"):
         figures.draw_person(truth, truth, recovered=2, true=2, day=9)

@@ -57,7 +57,7 @@ def test_the_same_figure_gives_the_same_bytes(truth, tmp_path, ending):
 
 
 def test_other_endings_are_refused(truth, tmp_path):
-    with pytest.raises(rk.InvalidSetting, match=r"\.png, \.svg or \.pdf"):
+    with pytest.raises(rk.errors.InvalidSetting, match=r"\.png, \.svg or \.pdf"):
         figures.save_figure(figures.draw_grid(truth.locations), tmp_path / "a.jpg")
 
 

@@ -7,26 +7,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
-from rekindle.attacks.base import Attack, Progress, Recovery, Run
+from rekindle import checks
+from rekindle.attacks.base import Attack, Recovery, Run
 from rekindle.attacks.confidence import confidence_from_agreement
+from rekindle.attacks.day_by_day import DayByDayRun
 from rekindle.attacks.enhanced import Enhanced
+from rekindle.attacks.habits.doubt import seen_share
+from rekindle.attacks.habits.polish import HOURS, MOST_STATES
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.saving import SavedRun, write_run
-from rekindle.errors import InvalidData, InvalidSetting, Stopped
+from rekindle.attacks.habits.schedule import EFFORTS, Answer, Schedule, doubt, finish, follow, gather
+from rekindle.attacks.saving import SavedRun
+from rekindle.errors import InvalidData, Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
-
-if TYPE_CHECKING:
-    from rekindle.attacks.habits.schedule import Answer, Schedule
+from rekindle.progress import Progress
 
 __all__ = ["Habits", "HabitsRun"]
-
-EFFORTS = ("low", "normal", "high")
 
 SECOND_DAY = 1.5
 """Days from which on something may be done again."""
@@ -64,12 +65,10 @@ class Habits(Attack):
     workers: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if self.effort not in EFFORTS:
-            raise InvalidSetting(f"effort is {self.effort!r}; it must be one of {', '.join(map(repr, EFFORTS))}.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise InvalidSetting(f"seed is {self.seed!r}; it must be a whole number, not negative.")
-        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
-            raise InvalidSetting(f"workers is {self.workers!r}; it must be a whole number of at least 1, or None.")
+        checks.choice("effort", self.effort, EFFORTS)
+        checks.whole("seed", self.seed)
+        if self.workers is not None:
+            checks.whole("workers", self.workers, least=1)
 
     def memory_bytes(self, counts: Counts) -> int:
         """About how much memory `recover` needs: all answers, and what the threads have under way, whichever is more.
@@ -77,9 +76,6 @@ class Habits(Attack):
         A thread links segments, each with its time in all places, or polishes chains, with a state for each person and
         each place that is not empty.
         """
-        from rekindle.attacks.habits.polish import HOURS, MOST_STATES
-        from rekindle.attacks.habits.schedule import EFFORTS  # its compiled kernels take a second to load
-
         much, people = EFFORTS[self.effort], counts.people
         answers = much.groups * (much.members + 1) + much.voters
         ticks = 1 + int((counts.values[1:] != counts.values[:-1]).any(axis=1).sum())
@@ -135,7 +131,6 @@ class HabitsRun(Run):
     def _take(self, counts: Counts) -> None:
         days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         steps = self.steps_done + counts.steps
-        from rekindle.attacks.habits.schedule import Schedule  # its compiled kernels take a second to load
 
         Schedule.check(self.people, steps, self._places_in_use(days))
         if steps != self.calendar.steps:
@@ -172,10 +167,6 @@ class HabitsRun(Run):
 
     def _work(self, report: Callable[[float], None]) -> None:
         """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
-        # Their compiled kernels take a second to load.
-        from rekindle.attacks.habits.doubt import seen_share
-        from rekindle.attacks.habits.schedule import Schedule, doubt, follow, gather
-
         with self._working:
             days = self.days_done
             if self._best is not None and self._best[:2] == (days, True):
@@ -225,29 +216,30 @@ class HabitsRun(Run):
         """Let the enhanced attack answer: within a day nobody repeats anything, and most moves are not seen."""
         values = np.concatenate(self._days[:days])
         counts = Counts(values, self.locations, self.calendar.closed_at(len(values)))
-        found = confidence_from_agreement(
-            [Enhanced(seed=self.attack.seed + turn).recover(counts) for turn in range(4)]
-        )
+        found = confidence_from_agreement([self._enhanced(counts, turn) for turn in range(4)])
         if found.confidence is None:
             raise RuntimeError("agreement without a confidence")
         # Whoever moved unseen is not where the rules have them, however much these agree.
         return self._recovery(found.trajectories.cells.astype(np.int32), np.float32(seen) * found.confidence)
 
+    def _enhanced(self, counts: Counts, turn: int) -> Recovery:
+        """Run the enhanced attack in one of several row orders.
+
+        It must begin at night only because the paper's machine prices the night in another way; Enhanced does not.
+        """
+        attack = Enhanced(seed=self.attack.seed + turn)
+        run = DayByDayRun(attack, counts.locations, counts.calendar, counts.people, None)
+        run.feed(counts)
+        return run.recovery()
+
     def _finish(self, problem: Problem, plan: Schedule) -> Recovery:
-        from rekindle.attacks.habits.schedule import finish  # its compiled kernels take a second to load
 
         tracks, confidence = finish(problem, plan, self._answers, lambda: self.stopped)
         return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
 
     def _recovery(self, cells: NDArray[np.int32], confidence: NDArray[np.float32]) -> Recovery:
         calendar = self.calendar.closed_at(cells.shape[1])
-        return Recovery(
-            Trajectories(cells, self.locations, calendar),
-            self.attack,
-            np.full(cells.shape[1], np.nan),
-            np.full(calendar.number_of_days, np.nan),
-            confidence=confidence,
-        )
+        return Recovery(Trajectories(cells, self.locations, calendar), self.attack, confidence)
 
     def recovery(self) -> Recovery:
         """Rebuild all days so far, or give what is known so far while another thread is at it, or after `stop`."""
@@ -260,7 +252,6 @@ class HabitsRun(Run):
             self._work(self._reporter())
             if self._best is not None and self._best[0] == days:
                 return self._best[2]
-        from rekindle.attacks.habits.schedule import Schedule, finish  # its compiled kernels take a second to load
 
         problem = self._problem(days)
         plan = Schedule.of(problem, self.attack.effort, self.attack.seed)
@@ -280,9 +271,7 @@ class HabitsRun(Run):
         }
         if numbers:
             arrays["tracks"] = np.stack([answers[n].tracks for n in numbers])
-        attack = self.attack
-        name, settings = type(attack).__name__, attack.settings()
-        write_run(path, SavedRun(name, settings, self.locations, self.calendar, self.people, arrays))
+        self._write(path, arrays)
 
     def restore(self, saved: SavedRun) -> None:
         """Take the counts of an earlier run, and the answers found for them."""
@@ -296,7 +285,6 @@ class HabitsRun(Run):
         self._days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         if not len(arrays["numbers"]):
             return
-        from rekindle.attacks.habits.schedule import Answer  # its compiled kernels take a second to load
 
         problem = self._problem(self.days_done)
         tracks = arrays["tracks"]

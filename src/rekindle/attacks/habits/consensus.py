@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.track import assign
 
@@ -62,7 +62,7 @@ def align(
     return [answer[order] for answer, order in zip(answers, orders, strict=True)]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _likeness(
     model: NDArray[np.int32], answers: NDArray[np.int32], weight: NDArray[np.float64], places: int
 ) -> NDArray[np.float64]:
@@ -96,7 +96,7 @@ def decode(problem: Problem, answers: Sequence[NDArray[np.integer]]) -> tuple[ND
     return tracks, share
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _decode(answers: NDArray[np.int32], counts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     members, people, ticks = answers.shape
     places = counts.shape[1]

@@ -8,9 +8,9 @@ people change places unseen as often as the counts say that they do.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
 from rekindle.attacks.habits.rng import generator, uniform
@@ -62,7 +62,7 @@ def track_in_doubt(
     return relink(problem, tracks, seed, segments_per_day=segments_per_day, rounds=rounds)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def exchange_unseen(
     tracks: NDArray[np.int32], rates: NDArray[np.float64], moves: NDArray[np.float64], random: NDArray[np.int64]
 ) -> NDArray[np.int32]:

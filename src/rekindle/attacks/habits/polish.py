@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.search import MOVE_WEIGHT, HabitModel
 from rekindle.attacks.habits.track import assign
@@ -211,15 +211,15 @@ def _dwells(tracks: NDArray[np.integer], starts: NDArray[np.int64]) -> NDArray[n
     return np.asarray(np.diff(time)[person[1:] == person[:-1]])
 
 
-@njit(cache=True, nogil=True)
-def _spend(tracks, hour, lengths, hours):  # type: ignore[no-untyped-def]
+@compiled()
+def _spend(tracks, hour, lengths, hours):
     for person in range(len(tracks)):
         for tick in range(len(lengths)):
             hours[person, hour[tick], tracks[person, tick]] += lengths[tick]
 
 
-@njit(cache=True, nogil=True)
-def _emit(habits, hour, lengths, beta, offsets, place, emission):  # type: ignore[no-untyped-def]
+@compiled()
+def _emit(habits, hour, lengths, beta, offsets, place, emission):
     people = len(habits)
     for tick in range(len(hour)):
         for person in range(people):
@@ -231,8 +231,8 @@ def _emit(habits, hour, lengths, beta, offsets, place, emission):  # type: ignor
                 emission[at, person] = np.exp(max(value, -50.0))
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _sweep(  # type: ignore[no-untyped-def]
+@compiled(fastmath=True)
+def _sweep(
     onwards, lengths, offsets, place, number, emission, moves, own, rates, forward, backward, weight
 ):
     """Pass messages through all ticks in one direction, and scale the weights of each tick to meet its counts."""
@@ -405,8 +405,8 @@ def _sweep(  # type: ignore[no-untyped-def]
             weight[at] = max(weight[at] / highest, np.float32(1e-20))
 
 
-@njit(cache=True, nogil=True)
-def _own_moves_forward(starts, origin, goal, often, where, begin, end, before, until, place, flow, forward):  # type: ignore[no-untyped-def]
+@compiled()
+def _own_moves_forward(starts, origin, goal, often, where, begin, end, before, until, place, flow, forward):
     last = np.full(len(where), -1, np.int64)
     for was in range(before, until):
         last[place[was]] = was
@@ -417,8 +417,8 @@ def _own_moves_forward(starts, origin, goal, often, where, begin, end, before, u
                 forward[0, at, person] += often[pair] * flow[was - before, person]
 
 
-@njit(cache=True, nogil=True)
-def _own_moves_backward(starts, origin, goal, often, where, after, until, place, flow, backward):  # type: ignore[no-untyped-def]
+@compiled()
+def _own_moves_backward(starts, origin, goal, often, where, after, until, place, flow, backward):
     following = np.full(len(where), -1, np.int64)
     for to in range(after, until):
         following[place[to]] = to
@@ -429,8 +429,8 @@ def _own_moves_backward(starts, origin, goal, often, where, after, until, place,
                 backward[0, at, person] += often[pair] * flow[to - after, person]
 
 
-@njit(cache=True, nogil=True)
-def _marginals(forward, backward, marginal):  # type: ignore[no-untyped-def]
+@compiled()
+def _marginals(forward, backward, marginal):
     for at in range(marginal.shape[0]):
         for person in range(marginal.shape[1]):
             marginal[at, person] = (
@@ -440,8 +440,8 @@ def _marginals(forward, backward, marginal):  # type: ignore[no-untyped-def]
             )
 
 
-@njit(cache=True, nogil=True)
-def _expect(marginal, hour, lengths, offsets, place, hours):  # type: ignore[no-untyped-def]
+@compiled()
+def _expect(marginal, hour, lengths, offsets, place, hours):
     """Normalise the marginals of each person and tick, and add up the time they spend: changes both arrays."""
     people = marginal.shape[1]
     for tick in range(len(hour)):
@@ -454,8 +454,8 @@ def _expect(marginal, hour, lengths, offsets, place, hours):  # type: ignore[no-
                 hours[person, hour[tick], place[at]] += lengths[tick] * marginal[at, person]
 
 
-@njit(cache=True, nogil=True)
-def _choose(marginal, offsets, place, counts):  # type: ignore[no-untyped-def]
+@compiled()
+def _choose(marginal, offsets, place, counts):
     """Give everyone a place at every tick, at the highest total probability with exact counts."""
     people, ticks = marginal.shape[1], len(counts)
     tracks = np.empty((people, ticks), np.int32)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 
@@ -74,7 +74,7 @@ def relink(
     return linked
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _spend(
     tracks: NDArray[np.int32], lengths: NDArray[np.int64], begin: int, end: int, time: NDArray[np.float32]
 ) -> None:
@@ -83,7 +83,7 @@ def _spend(
             time[person, tracks[person, tick]] += lengths[tick]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _likeness(others: NDArray[np.float32], own: NDArray[np.float32]) -> NDArray[np.float64]:
     """1 less the Jensen-Shannon divergence (bits) of each person's other time and each segment: (people, people)."""
     people, places = own.shape

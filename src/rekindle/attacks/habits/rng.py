@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rekindle.assignment.kernels import compiled
 
 __all__ = ["generator", "gumbel", "uniform", "whole"]
 
@@ -20,7 +21,7 @@ def generator(*seed: int) -> NDArray[np.int64]:
     return np.asarray(drawn, dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def uniform(state: NDArray[np.int64]) -> float:
     """Draw from the open interval between 0 and 1."""
     state[0] = (state[0] * _A1) % _M1
@@ -29,13 +30,13 @@ def uniform(state: NDArray[np.int64]) -> float:
     return float((z + 1.0) / (_M1 + 1.0))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def whole(state: NDArray[np.int64], below: int) -> int:
     """Draw a whole number from 0 to `below` - 1."""
     return min(int(uniform(state) * below), below - 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def gumbel(state: NDArray[np.int64]) -> float:
     """Draw from the standard Gumbel distribution."""
     return -math.log(-math.log(uniform(state)))

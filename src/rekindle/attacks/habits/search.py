@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import BINS_PER_DAY, Problem
 from rekindle.attacks.habits.rng import gumbel, uniform, whole
 
@@ -78,7 +78,7 @@ class HabitModel:
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _pool(
     tracks: NDArray[np.int32], starts: NDArray[np.int64], moves: NDArray[np.float64], dwells: NDArray[np.float64]
 ) -> None:
@@ -92,12 +92,12 @@ def _pool(
                 since = starts[tick]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _dwell_class(length: int) -> int:
     return min(DWELL_CLASSES - 1, int(math.log2(length)))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _slot(keys: NDArray[np.int64], key: int) -> int:
     """Find where a key is in an open-addressing table, or where it would go; -1 marks a free slot."""
     slot = (key * 40503) & (SLOTS - 1)
@@ -157,8 +157,8 @@ class SwapSearch:
         )
 
 
-@njit(cache=True, nogil=True)
-def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables):  # type: ignore[no-untyped-def]
+@compiled()
+def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables):
     """Log probability of one person's moves, stays and places, each given those before."""
     keys, often, left, stays, at, at_bin = tables
     ticks = len(row)
@@ -191,8 +191,8 @@ def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables
     return total
 
 
-@njit(cache=True, nogil=True)
-def _forget(row, samples, places, tables, side):  # type: ignore[no-untyped-def]
+@compiled()
+def _forget(row, samples, places, tables, side):
     """Empty the tables of one side of everything that a row may have put there."""
     keys, often, left, stays, at, at_bin = tables
     last = -1
@@ -216,8 +216,8 @@ def _forget(row, samples, places, tables, side):  # type: ignore[no-untyped-def]
             at_bin[side, a * BINS_PER_DAY + part] = 0
 
 
-@njit(cache=True, nogil=True)
-def _remember(row, window, starts, samples, bins, places, tables, side):  # type: ignore[no-untyped-def]
+@compiled()
+def _remember(row, window, starts, samples, bins, places, tables, side):
     """Count one person's moves, stays and places within a window of ticks; the stay that it begins with is whole."""
     keys, often, left, stays, at, at_bin = tables
     since = 0
@@ -240,8 +240,8 @@ def _remember(row, window, starts, samples, bins, places, tables, side):  # type
             at_bin[side, a * BINS_PER_DAY + bins[sample]] += 1
 
 
-@njit(cache=True, nogil=True)
-def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bin):  # type: ignore[no-untyped-def]
+@compiled()
+def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bin):
     """Score a piece's samples in a place, given all others of that person."""
     if own:
         for sample in range(first, last):
@@ -260,8 +260,8 @@ def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bi
     return total
 
 
-@njit(cache=True, nogil=True)
-def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):  # type: ignore[no-untyped-def]
+@compiled()
+def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):
     """Score a move from a to b after a stay, given all others of that person.
 
     The person now moves from own_a to own_b at this moment (the same twice: does not move), after a stay of own_kind.
@@ -285,8 +285,8 @@ def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):
     )
 
 
-@njit(cache=True, nogil=True)
-def _split(  # type: ignore[no-untyped-def]
+@compiled()
+def _split(
     rows, window, starts, samples, bins, moves, dwells, log_place, log_bin, tables, noise, random, work, new
 ):
     """Find the best split of two ways, given the habits that each has within a window of ticks: fills new, tells a change."""
@@ -380,8 +380,8 @@ def _split(  # type: ignore[no-untyped-def]
     return changes
 
 
-@njit(cache=True, nogil=True)
-def _anneal(  # type: ignore[no-untyped-def]
+@compiled()
+def _anneal(
     tracks,
     scores,
     starts,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator, gumbel
 
@@ -42,7 +42,7 @@ def track(problem: Problem, seed: int, *, backwards: bool = False, noise: float 
     return np.ascontiguousarray(tracks[:, ::-1]) if backwards else tracks
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _track(
     counts: NDArray[np.int64],
     times: NDArray[np.int64],
@@ -127,7 +127,7 @@ def _track(
     return tracks
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def assign(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     """Give each row a column of its own at least total cost: (rows,) int64, for a square matrix.
 
