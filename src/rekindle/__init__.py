@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rekindle.attacks import resume as resume
     from rekindle.auditing import Audit as Audit
     from rekindle.auditing import audit as audit
+    from rekindle.checking import check as check
     from rekindle.defences import Cap as Cap
     from rekindle.defences import Chain as Chain
     from rekindle.defences import CoarserSpace as CoarserSpace
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "attacks": "Attack Baseline Chance DayByDay Enhanced Habits Naive Recovery Run resume",
     "auditing": "Audit audit",
+    "checking": "check",
     "defences": "Cap Chain CoarserSpace CoarserTime Defence GeometricNoise LaplaceNoise Round Sample Suppress",
     "evaluation": "evaluate reference_scores",
     "io": "read_counts read_dataset read_locations read_recovery read_release read_trajectories "
@@ -80,6 +82,8 @@ __all__ = ["__version__", *_ROOM_OF]
 
 
 def __getattr__(name: str) -> Any:
+    if name in errors.__all__:
+        return getattr(errors, name)
     if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     room = import_module(f"rekindle.{_ROOM_OF[name]}")

@@ -7,6 +7,9 @@ from tests.small import random_truth, truths
 
 import rekindle as rk
 
+CHANCE = [[3, 3, 1, 0, 0, 0, 1, 2, 3, 1, 3, 0, 3, 3], [0, 0, 0, 0, 2, 3, 3, 0, 2, 0, 1, 2, 2, 1]]
+NAIVE = [[3, 3, 3, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0], [0, 0, 1, 0, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0]]
+
 
 @settings(max_examples=40, deadline=None)
 @given(truth=truths(), seed=st.integers(0, 99))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.attacks.gain import Link, gain_matrix, link_by_gain
+from rekindle.attacks.linking import InformationGain, Link, gain_matrix, link, link_by_gain
 from rekindle.errors import Stopped
 
 Days = list[NDArray[np.int32]]
@@ -63,19 +63,19 @@ def test_gain_is_the_papers(case: tuple[Days, NDArray[np.int32], int]) -> None:
 @given(days())
 def test_few_people_are_linked_exactly(case: tuple[Days, NDArray[np.int32], int]) -> None:
     past, today, locations = case
-    link, costs = link_by_gain(past, today, locations), plain_costs(past, today)
-    check(link, costs)
-    assert link.gap == 0
-    assert link.cost == pytest.approx(costs[linear_sum_assignment(costs)].sum(), abs=1e-9)
+    found, costs = link(InformationGain(), past, today, locations), plain_costs(past, today)
+    check(found, costs)
+    assert found.gap == 0
+    assert found.cost == pytest.approx(costs[linear_sum_assignment(costs)].sum(), abs=1e-9)
 
 
 @settings(deadline=None, max_examples=100)
 @given(days(), st.sampled_from([1e-1, 1e-3, 1e-5]))
 def test_many_people_are_linked_within_the_gap(case: tuple[Days, NDArray[np.int32], int], gap: float) -> None:
     past, today, locations = case
-    link = link_by_gain(past, today, locations, dense_up_to=0, gap=gap)
-    check(link, plain_costs(past, today))
-    assert link.gap <= gap or link.cost < 1e-4
+    found = link_by_gain(past, today, locations, gap=gap)
+    check(found, plain_costs(past, today))
+    assert found.gap <= gap or found.cost < 1e-4
 
 
 @pytest.mark.parametrize("past_days", [1, 3])
@@ -89,32 +89,32 @@ def test_hundreds_of_people_are_linked_the_same_way_with_and_without_a_matrix(pa
         for _ in range(past_days + 1)
     ]
     past, today = week[:-1], week[-1][rng.permutation(300)]
-    exact = link_by_gain(past, today, 60)
-    sparse = link_by_gain(past, today, 60, dense_up_to=0, gap=1e-5)
+    exact = link(InformationGain(), past, today, 60)
+    sparse = link_by_gain(past, today, 60, gap=1e-5)
     assert sparse.gap <= 1e-5
     assert exact.cost == pytest.approx(sparse.cost, rel=1e-5)
-    again = link_by_gain(past, today, 60, dense_up_to=0, gap=1e-5)
+    again = link_by_gain(past, today, 60, gap=1e-5)
     np.testing.assert_array_equal(sparse.order, again.order)
 
 
 def test_people_who_share_no_place_with_anyone_are_still_linked() -> None:
     past = np.arange(200, dtype=np.int32)[:, None].repeat(4, axis=1)
-    link = link_by_gain([past], past + 200, 400, dense_up_to=0)
-    np.testing.assert_array_equal(np.sort(link.order), np.arange(200))
-    assert link.cost == pytest.approx(200)
-    assert link.gap <= 1e-3
+    found = link_by_gain([past], past + 200, 400)
+    np.testing.assert_array_equal(np.sort(found.order), np.arange(200))
+    assert found.cost == pytest.approx(200)
+    assert found.gap <= 1e-3
 
 
 def test_people_who_are_alike_keep_their_order() -> None:
     past = np.array([[0, 0], [1, 1], [0, 0], [1, 1]], np.int32)
     today = np.array([[1, 1], [1, 1], [0, 0], [0, 0]], np.int32)
-    link = link_by_gain([past], today, 2, dense_up_to=0)
-    np.testing.assert_array_equal(link.order, [2, 0, 3, 1])
-    assert link.cost == 0
-    assert link.gap == 0
+    found = link_by_gain([past], today, 2)
+    np.testing.assert_array_equal(found.order, [2, 0, 3, 1])
+    assert found.cost == 0
+    assert found.gap == 0
 
 
 def test_work_ends_when_asked_to_stop() -> None:
     past, today = np.random.default_rng(1).integers(0, 30, (2, 100, 6)).astype(np.int32)
     with pytest.raises(Stopped):
-        link_by_gain([past], today, 30, dense_up_to=0, stop=lambda: True)
+        link_by_gain([past], today, 30, stop=lambda: True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rekindle as rk
-from rekindle.attacks.habits import plan
+from rekindle.attacks.habits import schedule
 from rekindle.attacks.habits.doubt import exchange_unseen, hidden_rates, track_in_doubt
 from rekindle.attacks.habits.problem import Problem, count
 from rekindle.attacks.habits.rng import generator
@@ -108,9 +108,9 @@ def test_two_ways_dealt_anew_find_what_single_exchanges_do_not(seed):
 
 def test_after_a_stop_without_voters_the_answers_vote():
     problem = problem_of(walkers(12, 9, 96, 0.9))
-    made = plan.Schedule.of(problem, "low", 0)
-    answers = {0: plan.follow(problem, made, 0, lambda: False)}
-    tracks, confidence = plan.finish(problem, made, answers, lambda: True)
+    made = schedule.Schedule.of(problem, "low", 0)
+    answers = {0: schedule.follow(problem, made, 0, lambda: False)}
+    tracks, confidence = schedule.finish(problem, made, answers, lambda: True)
     problem.check(tracks)
     assert confidence.dtype == np.float32
     assert confidence.max() <= 1

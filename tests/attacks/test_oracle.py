@@ -8,7 +8,6 @@ from tests.reference import oracle
 from tests.small import random_truth, truths
 
 import rekindle as rk
-from rekindle.attacks import day_by_day
 
 ATTACKS = {
     "baseline": (rk.Baseline, oracle.baseline_cost, 1),
@@ -16,25 +15,17 @@ ATTACKS = {
 }
 
 
-@pytest.fixture(scope="module", params=["plain", "compiled"], autouse=True)
-def path(request):
-    """Both ways through the machine: small days in plain numpy, larger ones compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(day_by_day, "SMALL_DAY", 10**9 if request.param == "plain" else 0)
-        yield request.param
-
-
 def assert_follows_the_equations(name, counts, **settings):
     attack, cost, lookback = ATTACKS[name]
     found = attack(**settings).recover(counts)
     lookback = settings.get("lookback_days", lookback)
     least, taken, link_least, link_taken = oracle.follow(found.trajectories.cells, counts, cost, lookback)
-    np.testing.assert_allclose(found.step_costs, least, atol=1e-9)
+    np.testing.assert_allclose(found.details.step_costs, least, atol=1e-9)
     np.testing.assert_allclose(taken, least, atol=1e-9)
-    np.testing.assert_allclose(found.link_costs, link_least, atol=1e-9)
+    np.testing.assert_allclose(found.details.link_costs, link_least, atol=1e-9)
     np.testing.assert_allclose(link_taken, link_least, atol=1e-9)
     assert found.trajectories.counts() == counts
-    assert found.gap == 0
+    assert found.details.gap == 0
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.attacks import ATTACKS, day_by_day
+from rekindle.attacks import ATTACKS
 
 SOURCE = Path(rk.__file__).parent
 
@@ -40,7 +40,7 @@ def test_any_move_cost_gets_an_exact_solution(counts):
         columns = np.repeat(np.arange(9), counts.values[step + 1])
         matrix = distances[cells[:, step]][:, columns] ** 2 - 1.5 * (step >= 6) * (columns == 0)
         least = matrix[linear_sum_assignment(matrix)].sum()
-        assert found.step_costs[step + 1] == pytest.approx(least, abs=1e-9)
+        assert found.details.step_costs[step + 1] == pytest.approx(least, abs=1e-9)
 
 
 def test_a_built_in_cost_wrapped_as_any_other_costs_the_same(counts):
@@ -50,7 +50,7 @@ def test_a_built_in_cost_wrapped_as_any_other_costs_the_same(counts):
     plain = rk.Enhanced(night=wrapped, day=wrapped).recover(counts)
     first_day = counts.calendar.day(0)
     fast = rk.Enhanced().recover(counts)
-    assert plain.step_costs[:3] == pytest.approx(fast.step_costs[:3], abs=1e-9, nan_ok=True)
+    assert plain.details.step_costs[:3] == pytest.approx(fast.details.step_costs[:3], abs=1e-9, nan_ok=True)
     assert plain.trajectories.part(first_day).counts() == counts.part(first_day)
 
 
@@ -60,7 +60,7 @@ def test_a_target_cost_with_a_price_of_its_own_is_asked_for_it(counts):
             return 2 * super().__call__(previous, current, context)
 
     dear, plain = rk.Baseline(day=Dear()).recover(counts), rk.Baseline().recover(counts)
-    assert dear.step_costs[7] == pytest.approx(2 * plain.step_costs[7])
+    assert dear.details.step_costs[7] == pytest.approx(2 * plain.details.step_costs[7])
 
 
 def test_another_linking_cost(counts):
@@ -69,7 +69,7 @@ def test_another_linking_cost(counts):
 
     found = rk.Baseline(linking=same_start).recover(counts)
     cells = found.trajectories.cells
-    assert found.link_costs[1] == (cells[:, 0] != cells[:, 24]).sum()
+    assert found.details.link_costs[1] == (cells[:, 0] != cells[:, 24]).sum()
 
 
 def test_costs_that_forbid_too_much_are_refused(counts):
@@ -88,7 +88,8 @@ def test_costs_of_a_wrong_shape_are_refused(counts):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"lookback_days": 0}, {"lookback_days": 1.5}, {"seed": -1}, {"day": "velocity"}, {"day": rk.attacks.Stay}]
+    "settings",
+    [{"lookback_days": 0}, {"lookback_days": 1.5}, {"seed": -1}, {"day": "velocity"}, {"day": rk.attacks.Stay}],
 )
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(rk.errors.InvalidSetting, match=next(iter(settings))):
@@ -175,12 +176,11 @@ def test_every_attack_has_a_name_and_says_what_it_is():
         assert kind.__doc__
 
 
-def test_days_side_by_side_give_the_same_bytes(monkeypatch):
-    monkeypatch.setattr(day_by_day, "SMALL_DAY", 0)
+def test_days_side_by_side_give_the_same_bytes():
     truth = random_truth(np.random.default_rng(6), people=30, places=16, steps=24 * 5, step="1h")
     one, two = (rk.Baseline(workers=workers).recover(truth.counts()) for workers in (1, 2))
     assert one.trajectories.cells.tobytes() == two.trajectories.cells.tobytes()
-    assert one.step_costs.tobytes() == two.step_costs.tobytes()
+    assert one.details.step_costs.tobytes() == two.details.step_costs.tobytes()
     assert rk.Baseline(workers=1) == rk.Baseline(workers=2)
 
 

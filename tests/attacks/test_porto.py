@@ -36,7 +36,7 @@ def test_to_the_end_with_exact_counts_and_optimal_steps(attack, counts):
     cells = found.trajectories.cells
     assert cells.shape == (197, 4321)
     assert found.trajectories.counts() == counts
-    assert found.gap == 0
+    assert found.details.gap == 0
 
     xy, places = counts.locations.xy_km, len(counts.locations)
     transitions = np.zeros((places, places), dtype=int)
@@ -52,7 +52,7 @@ def test_to_the_end_with_exact_counts_and_optimal_steps(attack, counts):
             cost = targets(plain, xy, previous, cells[:, step], transitions)
             matrix = cost[:, np.repeat(np.arange(places), counts.values[step + 1])]
             least = matrix[linear_sum_assignment(matrix)].sum()
-            assert found.step_costs[step + 1] == pytest.approx(least, abs=1e-9)
+            assert found.details.step_costs[step + 1] == pytest.approx(least, abs=1e-9)
             assert cost[np.arange(197), cells[:, step + 1]].sum() == pytest.approx(least, abs=1e-9)
             checked += 1
         begin = max(0, day.start - 1)

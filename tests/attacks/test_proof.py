@@ -1,7 +1,6 @@
 """Corners of the attacks that the other tests leave out."""
 
 import json
-import threading
 import zipfile
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.reference.plain import step_with_costs
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.assignment.plain import step_with_costs
+from rekindle.assignment import steps
 from rekindle.attacks import costs, day_by_day
-from rekindle.attacks.compile import compile_kernels
 from rekindle.attacks.linking import InformationGain, link
 from rekindle.attacks.saving import SavedRun, read_run, write_run
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
@@ -118,12 +117,12 @@ def test_an_attack_without_settings_has_none():
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "2"])
 def test_workers_out_of_range_are_refused(workers):
-    with pytest.raises(InvalidSetting, match="workers is"):
+    with pytest.raises(InvalidSetting, match="`workers` is"):
         rk.Baseline(workers=workers)
 
 
 def test_a_run_needs_people_and_one_feed_at_a_time(counts):
-    with pytest.raises(InvalidSetting, match="There are 0 people"):
+    with pytest.raises(InvalidSetting, match="`people` is 0"):
         rk.Baseline().start(counts.locations, counts.calendar, people=0)
     assert rk.Baseline().start(counts.locations, counts.calendar, people=1).people == 1
     refused = []
@@ -149,27 +148,6 @@ def test_memory_grows_with_the_people(counts):
     twice = rk.Baseline().memory_bytes(rk.Counts(counts.values * 2, counts.locations, counts.calendar))
     assert small >= 300 * 2**20
     assert twice > small
-
-
-def test_the_kernels_are_compiled_by_every_attack(monkeypatch):
-    monkeypatch.setattr(day_by_day, "SMALL_DAY", 96)
-    asked = []
-    recover = day_by_day.DayTask._recover_compiled
-    monkeypatch.setattr(
-        day_by_day.DayTask, "_recover_compiled", lambda *given: asked.append(given[0].attack) or recover(*given)
-    )
-    compile_kernels()
-    assert {type(attack) for attack in asked} == {rk.Baseline, rk.Enhanced}
-
-
-def test_a_stop_does_not_reach_other_processes():
-    event = threading.Event()
-    flag = day_by_day.StopFlag(event)
-    assert not flag()
-    event.set()
-    assert flag()
-    kind, given = flag.__reduce__()
-    assert not kind(*given)()
 
 
 @pytest.mark.parametrize(("people", "steps"), [(30, 20), (2, 3)])
@@ -218,24 +196,18 @@ def test_which_cost_a_transition_has(counts, start, step, kinds):
     assert task._costs(0) == []
 
 
-def test_a_day_begins_without_a_step_before(counts, monkeypatch):
+def test_a_day_begins_without_a_step_before(counts):
     seen = []
 
     def asked(previous, current, context):
         seen.append((context.departs, np.array_equal(previous, current)))
         return rk.attacks.Velocity()(previous, current, context)
 
-    for small in (10**9, 0):
-        monkeypatch.setattr(day_by_day, "SMALL_DAY", small)
-        rk.DayByDay(first=asked, night=rk.attacks.Velocity(), day=rk.attacks.Velocity()).recover(counts)
-    begins = [day.calendar.start for day in counts.days()]
-    assert seen == [(begin, True) for begin in begins] * 2
+    rk.DayByDay(first=asked, night=rk.attacks.Velocity(), day=rk.attacks.Velocity(), workers=1).recover(counts)
+    assert seen == [(day.calendar.start, True) for day in counts.days()]
 
 
 def test_a_gap_is_a_share_of_the_cost(counts, monkeypatch):
-    from rekindle.assignment import steps
-
-    monkeypatch.setattr(day_by_day, "SMALL_DAY", 0)
     whole = steps.recover_day
 
     def with_gaps(*given, **named):
@@ -245,26 +217,27 @@ def test_a_gap_is_a_share_of_the_cost(counts, monkeypatch):
         gaps[3] = 1e-12
         return steps.DayResult(found.cells, found.costs, gaps)
 
-    monkeypatch.setattr(steps, "recover_day", with_gaps)
-    assert rk.Baseline().recover(counts).gap == pytest.approx(0.25)
-    monkeypatch.setattr(steps, "recover_day", whole)
-    assert rk.Baseline().recover(counts).gap == 0
+    monkeypatch.setattr(day_by_day, "recover_day", with_gaps)
+    assert rk.Baseline().recover(counts).details.gap == pytest.approx(0.25)
+    monkeypatch.setattr(day_by_day, "recover_day", whole)
+    assert rk.Baseline().recover(counts).details.gap == 0
 
 
-def test_own_costs_with_the_compiled_solver(counts):
+def test_own_costs_are_solved_as_cheaply_as_by_the_plain_solver():
     rng = np.random.default_rng(1)
     table = rng.random((5, 5, 5))
-    previous, current = rng.integers(0, 5, (2, 20)).astype(np.int32)
+    first = rng.integers(0, 5, 20).astype(np.int32)
     after = np.bincount(rng.integers(0, 5, 20), minlength=5)
-    columns = rng.permutation(5)
-    price = lambda o, p: table[o, p]  # noqa: E731
-    plain = step_with_costs(previous, current, after, price, columns)
-    solved = step_with_costs(previous, current, after, price, columns, compiled=True)
-    assert solved[1] == pytest.approx(plain[1], abs=1e-9)
-    for cells, _ in (plain, solved):
-        assert np.array_equal(np.bincount(cells, minlength=5), after)
-    paid = sum(table[o, p, columns[c]] for o, p, c in zip(previous, current, solved[0], strict=True))
-    assert paid == pytest.approx(solved[1])
+    values = np.stack([np.bincount(first, minlength=5), after])
+    kinds = np.array([steps.PRICED], np.uint8)
+    solved = steps.recover_day(values, first, np.zeros((5, 2)), kinds, price=lambda step, o, p: table[o, p])
+    _, least = step_with_costs(first, first, after, lambda o, p: table[o, p], np.arange(5))
+    assert solved.costs[0] == pytest.approx(least, abs=1e-9)
+    assert solved.gaps[0] == pytest.approx(0, abs=1e-9)
+    assert np.array_equal(np.bincount(solved.cells[:, 1], minlength=5), after)
+    assert table[first, first, solved.cells[:, 1]].sum() == pytest.approx(least)
+    with pytest.raises(InvalidData, match="no `price` was given"):
+        steps.recover_day(values, first, np.zeros((5, 2)), kinds)
 
 
 def test_information_gain_by_hand():
@@ -281,10 +254,9 @@ def test_information_gain_by_hand():
 
 def test_a_link_takes_the_best_of_the_days_looked_back_on():
     alike, other = np.array([[0, 0], [1, 1]], np.int32), np.array([[2, 2], [3, 3]], np.int32)
-    for compiled in (False, True):
-        found = link(InformationGain(), [other, alike], alike[::-1].copy(), 4, compiled=compiled)
-        assert found.order.tolist() == [1, 0]
-        assert found.cost == 0
+    found = link(InformationGain(), [other, alike], alike[::-1].copy(), 4)
+    assert found.order.tolist() == [1, 0]
+    assert found.cost == 0
     with pytest.raises(InvalidData, match="linking cost gave a matrix"):
         link(lambda past, today, locations: np.zeros((1, 2)), [alike], alike, 4)
     with pytest.raises(InvalidData, match="without NaN"):

@@ -12,13 +12,15 @@ import numba
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
+from tests.reference import plain
 
-from rekindle.assignment import gain, plain, step_kernel
+from rekindle.assignment import step_kernel
 from rekindle.assignment.sparse import Candidates, relative_gap
 from rekindle.assignment.step_kernel import EXTRAPOLATE, POPULAR
 from rekindle.assignment.steps import recover_day
 from rekindle.assignment.transport import transport
-from rekindle.attacks.gain import _Gains, _Profiles, gain_matrix, link_by_gain
+from rekindle.attacks import linking
+from rekindle.attacks.linking import _Gains, _Profiles, gain_matrix, link_by_gain
 
 Floats = Any
 
@@ -43,7 +45,7 @@ def check_list(found: Candidates, costs: Floats, prices: Floats, slack: float = 
 @pytest.mark.parametrize("listed", [2, 5, 64])
 @pytest.mark.parametrize("past_days", [1, 3])
 def test_a_scan_of_gains_lists_the_best(monkeypatch: pytest.MonkeyPatch, listed: int, past_days: int) -> None:
-    monkeypatch.setattr(gain, "LISTED", listed)
+    monkeypatch.setattr(linking, "LISTED", listed)
     rng = np.random.default_rng(listed)
     people, places = 40, 15
     days = [rng.integers(0, places, (people, 4 + number)) for number in range(past_days + 1)]
@@ -70,14 +72,14 @@ def test_profiles_count_steps() -> None:
 
 
 def test_short_lists_of_gains_find_the_same_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gain, "LISTED", 3)
+    monkeypatch.setattr(linking, "LISTED", 3)
     rng = np.random.default_rng(2)
     homes = rng.integers(0, 12, (40, 1))
     past, today = (np.where(rng.random((40, 6)) < 0.3, rng.integers(0, 12, (40, 6)), homes) for _ in range(2))
     exact = link_by_gain([past], today, 12)
-    found = link_by_gain([past], today, 12, dense_up_to=0, gap=1e-6)
+    found = link_by_gain([past], today, 12, gap=1e-6)
     assert found.cost == pytest.approx(exact.cost, rel=1e-5)
-    assert 0 <= found.gap <= 1e-6
+    assert 0 <= found.details.gap <= 1e-6
 
 
 def test_gap_of_a_cost() -> None:
@@ -176,7 +178,7 @@ def test_large_problems_work_with_short_lists(monkeypatch: pytest.MonkeyPatch, s
     found = transport(cost, supply, demand)
     matrix = np.repeat(np.repeat(cost, supply, axis=0), demand, axis=1)
     assert found.cost == pytest.approx(matrix[linear_sum_assignment(matrix)].sum(), abs=1e-9)
-    assert 0 <= found.gap < 1e-9
+    assert 0 <= found.details.gap < 1e-9
 
 
 def lattice(side: int, spacing: float, offset: float) -> Any:

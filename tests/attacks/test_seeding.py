@@ -5,14 +5,6 @@ import pytest
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.attacks import day_by_day
-
-
-@pytest.fixture(scope="module", params=["plain", "compiled"], autouse=True)
-def path(request):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(day_by_day, "SMALL_DAY", 10**9 if request.param == "plain" else 0)
-        yield request.param
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +37,7 @@ def test_a_day_is_walked_from_the_seeds():
     counts = rk.Counts([[1, 1], [1, 1], [0, 2], [2, 0]], places, rk.Calendar("2024-01-01", "12h"))
     found = rk.Enhanced(first_step_counts="first_day").recover(counts)
     assert sorted(found.trajectories.cells[:, 2:].tolist()) == [[0, 0], [1, 0]]
-    assert found.step_costs[3] == 5.0
+    assert found.details.step_costs[3] == 5.0
 
 
 @pytest.mark.parametrize("kind", [rk.Baseline, rk.Enhanced])
@@ -64,5 +56,7 @@ def test_batches_and_a_saved_run_give_the_same(kind, counts, tmp_path):
 
 
 def test_other_seedings_are_refused():
-    with pytest.raises(rk.errors.InvalidSetting, match="'each_day' or 'first_day'"):
+    with pytest.raises(
+        rk.errors.InvalidSetting, match="`first_step_counts` is 'last_day'; choose one of each_day, first_day"
+    ):
         rk.Enhanced(first_step_counts="last_day")

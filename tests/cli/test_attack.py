@@ -232,10 +232,10 @@ def test_a_damaged_recovery(data, tmp_path, capsys):
         ({"days": 4}, "'days'"),
         ({"people": "6"}, "'people'"),
         ({"days": whole["days"] * 2}, "8 days"),
-        ({"days": [5]}, "step_costs"),
+        ({"days": [5]}, "day 0 must have"),
         ({"days": [day | {"step_costs": 5}]}, "10 numbers"),
         ({"days": [day | {"step_costs": ["x"] * 10}]}, "numbers"),
-        ({"days": [day | {"gap": "x"}]}, "numbers"),
+        ({"days": [day | {"gaps": ["x"]}]}, "numbers"),
         ({"people": 7}, "people 0 to 6"),
         ({"calendar": {}}, "'calendar'"),
     ):

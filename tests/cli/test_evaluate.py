@@ -26,7 +26,7 @@ def evaluated(folder, confidence):
     for day in TRUTH.calendar.days():
         part = TRUTH.part(day)
         sure = None if confidence is None else confidence[:, day]
-        recovery.add(part, step_costs=np.zeros(part.steps), link_cost=0.0, gap=0.0, confidence=sure)
+        recovery.add(part, confidence=sure)
     with pytest.raises(SystemExit) as stop:
         main(["evaluate", str(folder / "out"), str(folder / "data"), "--seeds", "0"])
     assert not stop.value.code

@@ -11,11 +11,10 @@ from pathlib import Path
 
 
 def write_outputs(out: Path, threads: int) -> None:
-    """Prepare points, attack the dataset with every attack, in plain numpy and compiled, and audit it."""
+    """Prepare points, attack the dataset with every attack, and audit it."""
     from tests.sources.raw import some_points
 
-    from rekindle.assignment import gain
-    from rekindle.attacks import ATTACKS, day_by_day
+    from rekindle.attacks import ATTACKS, day_by_day, linking
     from rekindle.cli import main
 
     def rekindle(*arguments: object) -> None:
@@ -34,14 +33,10 @@ def write_outputs(out: Path, threads: int) -> None:
     )
     rekindle("audit", out / "dataset", "--out", out / "audit", *settings.split(), threads)
     # So that days, gains and links are spread over threads although they are small.
-    day_by_day.LARGE_DAY = gain.CHUNK = 2
+    day_by_day.LARGE_DAY = linking.CHUNK = 2
     for name in ATTACKS:
         effort = ["--effort", "low"] if "effort" in ATTACKS[name]().settings() else []
-        for way, small in (("plain", 10**9), ("compiled", 0)):
-            day_by_day.SMALL_DAY = small
-            rekindle(
-                "attack", out / "dataset", "--attack", name, "--seed", 3, *effort, "--out", out / f"{name}-{way}"
-            )
+        rekindle("attack", out / "dataset", "--attack", name, "--seed", 3, *effort, "--out", out / name)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def test_the_same_files(written):
     assert names == set(written[2])
     assert {"dataset/counts.parquet", "dataset/truth.parquet", "audit/audit.json", "audit/report.html"} <= names
     for attack in ("baseline", "enhanced", "habits"):
-        assert f"{attack}-plain/day-0002.parquet" in names
+        assert f"{attack}/day-0002.parquet" in names
 
 
 @pytest.mark.parametrize("part", ["dataset", "baseline", "enhanced", "habits", "audit/cells", "audit"])

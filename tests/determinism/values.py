@@ -41,36 +41,31 @@ def values() -> dict[str, Any]:
     from tests.small import random_truth
 
     import rekindle as rk
-    from rekindle.attacks import day_by_day
     from rekindle.evaluation import map_people, uniqueness_by_k
     from rekindle.evaluation.exposure import expose
 
     found: dict[str, Any] = {}
-    usual = day_by_day.SMALL_DAY
     for city, settings in CITIES.items():
         truth = random_truth(np.random.default_rng(11), **settings)
         counts = truth.counts()
         found[f"{city} truth"] = digest(truth.cells, counts.values)
         for attack in (rk.Baseline(), rk.Enhanced(), rk.Enhanced(seed=5)):
-            for way, small in (("plain", 10**9), ("compiled", 0)):
-                day_by_day.SMALL_DAY = small
-                recovery = attack.recover(counts)
-                name = f"{city} {type(attack).__name__} {attack.seed} {way}"
-                found[name] = digest(recovery.trajectories.cells)
-                found[f"{name} costs"] = [
-                    float(np.nansum(recovery.step_costs)),
-                    float(np.nansum(recovery.link_costs)),
-                ]
-                result = rk.evaluate(recovery.trajectories, truth)
-                found[f"{name} evaluation"] = [
-                    result.accuracy,
-                    result.mean_error_km,
-                    result.levenshtein_accuracy,
-                    uniqueness_by_k(recovery.trajectories)[2],
-                    float(np.nanmean(expose(recovery.trajectories, truth).reidentified)),
-                ]
-                found[f"{name} greedy"] = digest(map_people(recovery.trajectories, truth, method="greedy").matched)
-        day_by_day.SMALL_DAY = usual
+            recovery = attack.recover(counts)
+            name = f"{city} {type(attack).__name__} {attack.seed}"
+            found[name] = digest(recovery.trajectories.cells)
+            found[f"{name} costs"] = [
+                float(np.nansum(recovery.details.step_costs)),
+                float(np.nansum(recovery.details.link_costs)),
+            ]
+            result = rk.evaluate(recovery.trajectories, truth)
+            found[f"{name} evaluation"] = [
+                result.accuracy,
+                result.mean_error_km,
+                result.levenshtein_accuracy,
+                uniqueness_by_k(recovery.trajectories)[2],
+                float(np.nanmean(expose(recovery.trajectories, truth).reidentified)),
+            ]
+            found[f"{name} greedy"] = digest(map_people(recovery.trajectories, truth, method="greedy").matched)
         released = rk.Suppress(below=2)(counts)
         found[f"{city} repaired"] = digest(rk.repair(released, people=counts.people).values)
     found["prepared"] = prepared()

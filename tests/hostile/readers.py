@@ -431,7 +431,9 @@ def _folder(kind: str) -> dict[str, bytes]:
                 path, attack="baseline", settings={}, locations=counts.locations, calendar=counts.calendar, people=3
             )
             for day in counts.calendar.days():
-                folder.add(people().part(day), step_costs=np.zeros(day.stop - day.start), link_cost=1.0, gap=0.0)
+                folder.add(
+                    people().part(day), details={"step_costs": np.zeros(day.stop - day.start), "gaps": np.zeros(1)}
+                )
         else:
             path.mkdir()
             run = rk.Baseline().start(counts.locations, counts.calendar, people=3)

@@ -64,7 +64,10 @@ def test_usual_permissions(tmp_path):
 
 def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    with pytest.raises(rk.errors.InvalidFile, match=r"file/b: it cannot be written"), new_folder(tmp_path / "file" / "b"):
+    with (
+        pytest.raises(rk.errors.InvalidFile, match=r"file/b: it cannot be written"),
+        new_folder(tmp_path / "file" / "b"),
+    ):
         pass
 
     def refuse(*_, **__):

@@ -20,7 +20,7 @@ def start(path, **settings):
 def add(folder, day):
     costs = np.arange(day.steps, dtype=float)
     costs[0] = np.nan
-    folder.add(day, step_costs=costs, link_cost=np.nan if folder.days == 0 else 2.5, gap=0.25)
+    folder.add(day, details={"step_costs": costs, "link_costs": np.array([np.nan if folder.days == 0 else 2.5])})
 
 
 def names(folder):
@@ -36,8 +36,9 @@ def test_reading_along(tmp_path):
         assert found.trajectories == PEOPLE.part(slice(0, PEOPLE.calendar.day(number).stop))
         assert found.complete is (number == len(DAYS) - 1)
     assert (found.attack, found.settings, found.calendar) == ("Mine", {"x": 1}, PEOPLE.calendar)
-    assert [day["link_cost"] for day in found.costs] == [None] + [2.5] * (len(DAYS) - 1)
-    assert found.costs[0]["step_costs"][:2] == [None, 1.0]
+    assert np.isnan(found.details["link_costs"][0])
+    assert found.details["link_costs"][1:].tolist() == [2.5] * (len(DAYS) - 1)
+    assert found.details["step_costs"][1] == 1.0
 
 
 def test_going_on(tmp_path):
@@ -125,7 +126,7 @@ def test_confidence_comes_back(tmp_path):
     folder = start(path)
     for day in PEOPLE.calendar.days():
         part = PEOPLE.part(day)
-        folder.add(part, step_costs=np.zeros(part.steps), link_cost=0.0, gap=0.0, confidence=sure[:, day])
+        folder.add(part, confidence=sure[:, day])
     found = rk.read_recovery(path)
     assert found.confidence.dtype == np.float32
     assert np.array_equal(found.confidence, sure)

@@ -179,7 +179,7 @@ def test_counts_hold_everyone_at_every_step(week: Trajectories) -> None:
     assert (counts.values.sum(axis=1) == 3000).all()
 
 
-@pytest.mark.parametrize("start", ["2024-01-01 00:00", "2024-01-03 03:20", "2024-02-29 06:00"])
+@pytest.mark.parametrize("start", ["2024-01-01 00:00", "2024-01-03 03:20", "2024-02-29 09:00"])
 @pytest.mark.parametrize("step", ["1min", "45s", "20min", "3h", "24h"])
 def test_any_start_and_step(start: str, step: str) -> None:
     truth = SyntheticCity(people=7, days=3, start=start, step=step).trajectories()
@@ -255,7 +255,6 @@ def test_progress_is_told_of_every_block() -> None:
         ({"share_night_workers": 0.6, "share_without_work": 0.6}, "1.25 together"),
         ({"step": "7min"}, "divide 24 hours"),
         ({"step": "soon"}, "The step is 'soon'"),
-        ({"start": "2024-01-01 07:00"}, "between 00:00 and 06:00"),
         ({"start": "someday"}, "The start is 'someday'"),
         ({"start": 2024}, "start is 2024"),
     ],

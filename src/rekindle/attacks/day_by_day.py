@@ -102,8 +102,7 @@ class DayByDay(Attack):
         if calendar.start - calendar.start.replace(hour=0, minute=0, second=0) > NIGHT_END:
             raise InvalidData(
                 f"The counts begin at {calendar.start:%Y-%m-%d %H:%M}, but {type(self).__name__} must begin at night, "
-                "between 00:00 and 06:00. Leave out the steps before the next midnight, with `counts.between(...)`, "
-                "or use Habits."
+                "between 00:00 and 06:00. Leave out the steps before the next midnight, or use Habits."
             )
         return DayByDayRun(self, locations, calendar, people, progress)
 

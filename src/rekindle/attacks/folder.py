@@ -31,6 +31,8 @@ def open_folder(path: str | Path, attack: Attack, counts: Counts, *, resume: boo
     resume
         Whether days that are there may be kept.
     """
+    # An attack that refuses these counts leaves no folder behind.
+    attack.start(counts.locations, counts.calendar, people=counts.people)
     return RecoveryFolder(
         path,
         attack=type(attack).__name__,

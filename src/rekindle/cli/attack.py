@@ -123,7 +123,9 @@ def attack(
         }
         print_json({"attack": attack, "settings": chosen.settings(), **numbers, "gap": gap, "recovery": str(out)})
         return
-    optimal = "every step and link optimal" if gap == 0 else f"largest proven gap {gap:.2%}" if gap else "every count met"
+    optimal = (
+        "every step and link optimal" if gap == 0 else f"largest proven gap {gap:.2%}" if gap else "every count met"
+    )
     say(
         f"{found.people} people, {found.steps} steps, {folder.days} days recovered "
         f"from {len(counts.locations)} locations ({optimal}): ",

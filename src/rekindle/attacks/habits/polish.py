@@ -232,9 +232,7 @@ def _emit(habits, hour, lengths, beta, offsets, place, emission):
 
 
 @compiled(fastmath=True)
-def _sweep(
-    onwards, lengths, offsets, place, number, emission, moves, own, rates, forward, backward, weight
-):
+def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates, forward, backward, weight):
     """Pass messages through all ticks in one direction, and scale the weights of each tick to meet its counts."""
     starts, origin, goal, often, left = own
     pass_on, settle, leave = rates

@@ -286,9 +286,7 @@ def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):
 
 
 @compiled()
-def _split(
-    rows, window, starts, samples, bins, moves, dwells, log_place, log_bin, tables, noise, random, work, new
-):
+def _split(rows, window, starts, samples, bins, moves, dwells, log_place, log_bin, tables, noise, random, work, new):
     """Find the best split of two ways, given the habits that each has within a window of ticks: fills new, tells a change."""
     begin, crossed = work
     ticks = rows.shape[1]
