@@ -1,5 +1,7 @@
 """The published code's first_step_counts, for comparison: every day begins with the counts of the very first step."""
 
+from datetime import datetime
+
 import numpy as np
 import pytest
 from tests.small import random_truth
@@ -60,3 +62,15 @@ def test_other_seedings_are_refused():
         rk.errors.InvalidSetting, match="`first_step_counts` is 'last_day'; choose one of each_day, first_day"
     ):
         rk.Enhanced(first_step_counts="last_day")
+
+
+@pytest.mark.parametrize("kind", [rk.Baseline, rk.Enhanced])
+def test_the_machine_begins_at_night(kind, counts):
+    late = rk.Counts(counts.values, counts.locations, rk.Calendar("2024-03-01 06:40", "40min"))
+    with pytest.raises(
+        rk.errors.InvalidData, match=r"begin at 2024-03-01 06:40.*Leave out the steps before the next midnight"
+    ):
+        kind().recover(late)
+    assert kind().recover(late.between(start=datetime(2024, 3, 2))).trajectories.calendar.start.hour == 0
+    for other in (rk.Habits(effort="low"), rk.Chance(), rk.Naive()):
+        assert other.recover(late).trajectories.counts() == late

@@ -135,8 +135,9 @@ def test_steps_as_text(text, seconds):
     assert parse_step(format_step(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
 
 
-def test_a_part_must_begin_at_night():
-    calendar = rk.Calendar("2024-01-01", "1h", 48)
-    assert calendar.part(slice(24, 30)) == rk.Calendar("2024-01-02", "1h", 6)
-    with pytest.raises(rk.errors.InvalidData, match="07:00"):
-        calendar.part(slice(7, 30))
+def test_a_calendar_may_begin_at_any_time():
+    calendar = rk.Calendar("2024-01-01 07:00", "1h", 48)
+    assert calendar.part(slice(17, 30)) == rk.Calendar("2024-01-02", "1h", 13)
+    assert calendar.part(slice(3, 5)) == rk.Calendar("2024-01-01 10:00", "1h", 2)
+    assert list(calendar.days()) == [slice(0, 17), slice(17, 41), slice(41, 48)]
+    assert list(calendar.nights()) == [slice(0, 0), slice(17, 23), slice(41, 47)]
