@@ -62,7 +62,7 @@ def content(folder):
         (("attack", "no.csv", "--out", "out"), ["no.csv", "does not exist"]),
         (("attack", "empty.csv", "--out", "out"), ["empty.csv", "empty"]),
         (("attack", "sums.csv", "--out", "out"), ["sums.csv", "2014-05-01 00:10:00", "4 people", "3"]),
-        (("attack", "seven.csv", "--out", "out"), ["seven.csv", "07:00", "06:00"]),
+        (("attack", "seven.csv", "--out", "out"), ["07:00", "06:00"]),
         (("attack", "wide.csv", "--locations", "no.csv", "--out", "out"), ["no.csv", "does not exist"]),
         (("attack", "wide.csv", "--step", "soon", "--out", "out"), ["'soon'"]),
         (("attack", "data", "--attack", "magic", "--out", "out"), ["'magic'", "baseline, enhanced"]),

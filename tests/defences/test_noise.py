@@ -96,7 +96,7 @@ def test_the_noise_that_is_drawn_is_that_of_the_budget():
 @pytest.mark.parametrize("public", [None, False])
 def test_noise_for_publication_needs_public_locations(public):
     hidden = rk.Counts(empty, places.declare_public(public), counts.calendar)
-    with pytest.raises(rk.InvalidSetting, match="says by itself where somebody was") as error:
+    with pytest.raises(rk.errors.InvalidSetting, match="says by itself where somebody was") as error:
         LaplaceNoise(epsilon=1.0, per="event")(hidden)
     assert error.value.settings == ("public_locations",)
     LaplaceNoise(epsilon=1.0, per="event", seed=0)(hidden)

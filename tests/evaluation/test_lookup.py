@@ -96,7 +96,7 @@ def test_at_most_so_many_are_looked_up(monkeypatch):
 
 def test_refuses_what_makes_no_sense():
     truth = line([0, 0])
-    with pytest.raises(rk.InvalidSetting, match="`draws` is 0"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`draws` is 0"):
         look_up(truth, truth, np.zeros(1, int), draws=0)
-    with pytest.raises(rk.InvalidSetting, match="`seed` is -1"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`seed` is -1"):
         look_up(truth, truth, np.zeros(1, int), seed=-1)

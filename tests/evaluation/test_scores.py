@@ -91,9 +91,9 @@ def test_reference_scores_have_a_spread_over_seeds():
 
 def test_refuses_what_cannot_be_compared():
     truth = of([[0, 1], [1, 1]])
-    with pytest.raises(rk.InvalidData, match="calendar"):
+    with pytest.raises(rk.errors.InvalidData, match="calendar"):
         rk.evaluate(of([[0], [1]]), truth)
-    with pytest.raises(rk.InvalidData, match="locations"):
+    with pytest.raises(rk.errors.InvalidData, match="locations"):
         rk.evaluate(of([[0, 1], [1, 1]], rk.Locations(LINE.xy_km + 1)), truth)
 
 
@@ -133,7 +133,7 @@ def test_a_spread_over_seeds():
 
 def test_no_steps_cannot_be_compared():
     none = line([0, 1]).part(slice(0, 0))
-    with pytest.raises(rk.InvalidData, match="no steps"):
+    with pytest.raises(rk.errors.InvalidData, match="no steps"):
         evaluate(none, none)
 
 
@@ -156,9 +156,9 @@ def test_a_mapping_is_handed_on(monkeypatch):
     known = map_people(recovered, truth)
     monkeypatch.setattr("rekindle.evaluation.mapping.map_people", None)
     assert evaluate(recovered, truth, mapping=known).accuracy == 0.75
-    with pytest.raises(rk.InvalidData, match="mapping is of 2 recovered and 2 true people; there are 1 and 2"):
+    with pytest.raises(rk.errors.InvalidData, match="mapping is of 2 recovered and 2 true people; there are 1 and 2"):
         evaluate(line([0, 0, 1, 1]), truth, mapping=known)
-    with pytest.raises(rk.InvalidSetting, match="`mapping` is 'best'"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`mapping` is 'best'"):
         evaluate(recovered, truth, mapping="best")
 
 

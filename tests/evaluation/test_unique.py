@@ -46,7 +46,7 @@ def test_top_locations_break_ties_by_their_order(monkeypatch):
         assert top_locations(found, 1).tolist() == [[1], [0], [0]]
     assert top_locations(line([2, 2, 1, 1], [3, 0, 0, 1]), 3).tolist() == [[1, 2, -1], [0, 1, 3]]
     assert uniqueness_by_k(found, 2) == pytest.approx({1: 1 / 3, 2: 1 / 3})
-    with pytest.raises(rk.InvalidSetting, match="`k` is 0"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`k` is 0"):
         top_locations(found, 0)
 
 

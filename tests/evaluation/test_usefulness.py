@@ -124,7 +124,7 @@ def test_stronger_defences_lose_more(truth, stronger):
 def test_a_release_of_a_part_of_the_time_loses_the_rest():
     counts = rk.Counts([[1, 0, 0, 0]] * 4, row, rk.Calendar("2024-03-01", "1h"))
     assert utility(counts, counts.part(slice(0, 3))).count_error == 0.25
-    with pytest.raises(rk.InvalidData, match="shares no time"):
+    with pytest.raises(rk.errors.InvalidData, match="shares no time"):
         utility(counts, rk.Counts([[1, 0, 0, 0]], row, rk.Calendar("2025-03-01", "1h")))
 
 
@@ -136,10 +136,10 @@ def test_places_without_an_order():
 
 def test_refuses(truth):
     counts = truth.counts()
-    with pytest.raises(rk.InvalidSetting, match="`scale` is 0"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`scale` is 0"):
         utility(counts, counts, scale=0)
     finer = rk.Counts([[1, 0, 0, 0]], row, rk.Calendar("2024-03-01", "1h"))
-    with pytest.raises(rk.InvalidData, match="has 16 locations, the counts 4"):
+    with pytest.raises(rk.errors.InvalidData, match="has 16 locations, the counts 4"):
         utility(finer, counts)
 
 
