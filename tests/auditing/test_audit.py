@@ -159,7 +159,7 @@ def test_scores_are_over_the_true_people_whatever_was_guessed(truth):
 
 
 def test_people_who_are_not_in_a_sample_are_not_exposed(truth):
-    found = small_audit(truth, defences=[Sample(share=0.25)])
+    found = small_audit(truth, defences=[Sample(share=0.25, fixed_size=True)])
     sampled = found.releases[1]
     assert sampled.attacks["perfect"].accuracy.value == 0.25
     assert sampled.strongest.accuracy.value <= 0.25
@@ -211,6 +211,22 @@ def test_a_defence_that_would_leave_nothing_is_set_aside(truth):
     assert "withhold all" in found.left_out["Withhold below 1000"]
     with pytest.raises(NothingLeft):
         Suppress(below=1000)(truth.counts())
+
+
+@pytest.mark.parametrize("sectors", [2, 3])
+def test_default_defences_where_locations_coincide(truth, sectors):
+    """Sectors of a mast lie at the same coordinates."""
+    masts = np.repeat(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]), sectors, axis=0)
+    cells = np.random.default_rng(0).integers(0, len(masts), (40, 24))
+    people = rk.Trajectories(cells, rk.Locations(masts), rk.Calendar("2024-03-01", "1h"))
+    chosen = default_defences(people.counts(), people)
+    assert [one.km for one in chosen if isinstance(one, rk.CoarserSpace)] == [3.0]
+    for one in chosen:
+        release = one.seeded(0)(people if one.needs_people else people.counts())
+        assert rk.repair(release, people.people).people == people.people
+    same = rk.Trajectories(np.zeros((9, 24), int), rk.Locations(np.zeros((2, 2))), people.calendar)
+    found = small_audit(same, defences=None, attacks=[rk.Baseline()], seeds=1)
+    assert "Cells of 3 km" in found.left_out
 
 
 def test_default_defences(truth):

@@ -56,6 +56,28 @@ def test_noise_is_drawn_with_opendp_and_its_budget_shown(dataset, tmp_path, caps
     assert not np.array_equal(one.values, two.values)
 
 
+def test_noise_needs_public_locations(dataset, tmp_path, capsys):
+    pytest.importorskip("opendp", reason="OpenDP is not installed (extra dp)")
+    data = rk.read_dataset(dataset)
+    unknown = tmp_path / "unknown"
+    cells, visited = data.truth.cells, np.unique(data.truth.cells)
+    few = rk.Locations(data.locations.xy_km[visited], [data.locations.ids[at] for at in visited], public=False)
+    truth = rk.Trajectories(np.searchsorted(visited, cells), few, data.calendar)
+    rk.write_dataset(unknown, counts=truth.counts(), truth=truth)
+    options = ("--noise", "geometric", "--epsilon", 2, "--per", "event")
+    assert run(unknown, "--out", tmp_path / "r.csv", *options) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "--public-locations" in shown
+    assert "says by itself where somebody was" in shown
+    assert not (tmp_path / "r.csv").exists()
+    assert run(unknown, "--out", tmp_path / "r.csv", *options, "--public-locations") == 0
+    assert read_release(tmp_path / "r.csv", tmp_path / "r.locations.csv").locations.public
+    rk.write_locations(tmp_path / "all.csv", data.locations)
+    listed = ("--public-locations", "--locations", tmp_path / "all.csv")
+    assert run(unknown, "--out", tmp_path / "s.csv", *options, *listed) == 0
+    assert len(read_release(tmp_path / "s.csv", tmp_path / "s.locations.csv").locations) == len(data.locations)
+
+
 def test_own_order(dataset, tmp_path):
     out = tmp_path / "r.csv"
     assert run(dataset, "--out", out, "--defence", "coarser-time:step=6h + cap:at=3") == 0

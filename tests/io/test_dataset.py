@@ -481,3 +481,14 @@ def test_only_known_endings(tmp_path):
         with pytest.raises(rk.errors.InvalidFile, match=r"'\.xlsx'; use \.csv"):
             write(tmp_path / "a.xlsx", {rk.write_trajectories: TRUTH, rk.write_counts: COUNTS}.get(write, LOCATIONS))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("public", [True, False, None])
+def test_whether_locations_are_public_is_kept(tmp_path, public):
+    counts = rk.Counts([[1, 2]], rk.Locations([[0, 0], [1, 0]], public=public), rk.Calendar("2024-03-01", "1h"))
+    rk.write_dataset(tmp_path / "d", counts=counts)
+    assert rk.read_dataset(tmp_path / "d").locations.public is public
+    about = json.loads((tmp_path / "d" / "dataset.json").read_text()) | {"public_locations": "yes"}
+    (tmp_path / "d" / "dataset.json").write_text(json.dumps(about))
+    with pytest.raises(rk.InvalidFile, match="'public_locations' is 'yes'"):
+        rk.read_dataset(tmp_path / "d")

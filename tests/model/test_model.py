@@ -249,3 +249,28 @@ def test_equal_means_equal_in_everything():
     with pytest.raises(TypeError):
         hash(one)
     assert "1 people, 2 steps" in repr(one)
+
+
+@pytest.mark.parametrize("km", [1e300, -1e300, 60_000])
+def test_locations_beyond_the_earth_are_refused(km):
+    with pytest.raises(rk.InvalidData, match=r"centre of location 'b' is .* Are these metres"):
+        rk.Locations([[0, 0], [km, 0]], ["a", "b"])
+
+
+def test_spacing_ignores_coincident_locations():
+    assert rk.Locations([[0, 0], [0, 0], [3, 4], [3, 5]]).spacing_km == 1.0
+    assert rk.Locations([[0, 0], [0, 0]]).spacing_km is None
+    assert rk.Locations([[7, 7]]).spacing_km is None
+
+
+def test_a_dataset_on_a_longer_list_of_locations():
+    few = rk.Locations([[1, 0], [0, 0]], ["b", "a"])
+    truth = rk.Trajectories([[0, 1], [1, 1]], few, rk.Calendar("2024-03-01", "1h"))
+    found = rk.Dataset(truth.counts(), truth).with_locations(
+        rk.Locations([[0, 0], [1, 0], [2, 0]], list("abc"), public=True)
+    )
+    assert found.counts.values.tolist() == [[1, 1, 0], [2, 0, 0]]
+    assert found.truth.cells.tolist() == [[1, 0], [0, 0]]
+    assert found.locations.public
+    with pytest.raises(rk.InvalidData, match="'b' is unknown"):
+        rk.Dataset(truth.counts()).with_locations(rk.Locations([[0, 0]], ["a"]))

@@ -77,3 +77,30 @@ def test_h3_cells():
     assert np.allclose(locations.lat_lng[cells[0, 0]], h3.cell_to_latlng(names[0][0]))
     with pytest.raises(InvalidSetting, match="from 0 to 15"):
         H3Cells(resolution=16)
+
+
+def test_only_a_list_that_does_not_depend_on_the_data_is_public():
+    here = np.array([[41.1, -8.6], [41.12, -8.58], [41.3, -8.4]])
+    fixed = Grid(cell_km=1, bounds=(41.0, -8.7, 41.2, -8.5))
+    assert fixed.locate(here, here)[0].public is True
+    assert fixed.locate(here[:1], here[:1])[0] == fixed.locate(here, here)[0]
+    assert Grid(cell_km=1, box=(0, 100)).locate(here, here)[0].public is False
+    towers = Locations.from_lat_lng(here)
+    assert towers.public is None
+    assert Towers(towers).locate(here, here)[0].public is True
+
+
+def test_positions_outside_of_the_bounds_are_moved_onto_them():
+    here = np.array([[41.1, -8.6], [45.0, -8.6], [41.1, 20.0]])
+    locations, cells = Grid(cell_km=1, bounds=(41.0, -8.7, 41.2, -8.5)).locate(here, here)
+    north_east = locations.lat_lng[cells]
+    assert north_east[1, 0] == pytest.approx(41.2, abs=0.01)
+    assert north_east[2, 1] == pytest.approx(-8.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(41.2, -8.7, 41.0, -8.5), (41.0, -8.5, 41.2, -8.7), (-91, 0, 1, 1), (0, 0, 1, 181)]
+)
+def test_refuses_bounds(bounds):
+    with pytest.raises(InvalidSetting, match="`bounds` is"):
+        Grid(bounds=bounds)

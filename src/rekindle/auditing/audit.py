@@ -284,6 +284,7 @@ class _Findings:
             "steps": plan.given.calendar.steps,
             "calendar": plan.given.calendar.to_json(),
             "locations": len(plan.given.locations),
+            "public_locations": plan.given.locations.public,
             "truth": plan.truth is not None,
             "row_orders": plan.seeds,
             "done": [one.to_json() for one in getattr(plan.given, "defences", ())],
