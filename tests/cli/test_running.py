@@ -1,5 +1,6 @@
 """How a command is stopped, and how an error of the library is told at the command line."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -47,6 +48,21 @@ def test_an_error_ends_with_2(capsys):
         app([])
     assert stop.value.code == 2
     assert capsys.readouterr().err == "Error: --seeds is 0; it must be at least 1.\n"
+
+
+def test_what_the_library_logs_is_shown(capsys):
+    app = typer.Typer()
+
+    @app.command(cls=Command)
+    def work() -> None:
+        logging.getLogger("rekindle").info("Compiling [/x].")
+
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            app([])
+        assert capsys.readouterr().err == "Compiling [/x].\n"
+    logging.getLogger("rekindle").info("Compiling.")
+    assert capsys.readouterr().err == ""
 
 
 LOSING = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import logging
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from rekindle.cli.console import errors
+from rekindle.cli.console import errors, note
 from rekindle.errors import RekindleError
 
 __all__ = ["STOPPED", "Command", "Commands", "in_flags", "stopped_by_signals", "unwrap"]
@@ -89,7 +90,8 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; one that was stopped ends with 130, one whose input was at fault with 2."""
         try:
-            return super().invoke(ctx)
+            with showing_notes():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             errors.print("Stopped. Finished files are kept; run the same command again.", soft_wrap=True)
             raise typer.Exit(STOPPED) from None
@@ -102,6 +104,25 @@ class Command(TyperCommand):
         errors.print("[bold red]Error:[/bold red]", end=" ", markup=True)
         errors.print(message, soft_wrap=True)
         raise typer.Exit(FAILED)
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
+@contextmanager
+def showing_notes() -> Iterator[None]:
+    """Show what the library logs, such as that it compiles its kernels."""
+    logger, notes = logging.getLogger("rekindle"), _Notes(logging.INFO)
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(notes)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notes)
+        logger.setLevel(before)
 
 
 def in_flags(error: RekindleError, ctx: Any) -> str:
