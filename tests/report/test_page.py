@@ -236,13 +236,13 @@ def test_shows_both_axes_of_the_verdict_and_the_rule():
     assert "On average: low, by the upper limit of the advantage over chance, 7%." in text
     assert "By people: high" in text
     assert RULE in text
-    assert "8 in all 2 row orders guessing 0" in text
+    assert "8 of 300 1% to 5% 8 in all 2 row orders" in text
     assert "99th percentile" in text
 
 
 def test_shows_the_attackers_that_were_compared():
     text = shown(defended=[repaired()])
-    assert "1. noise habits 30% 12% (11 people) frozen default 31%, frozen 35% 15 points" in text
+    assert "1. noise habits 30% 12% (11 people) frozen default 31%, frozen 35% -15 points" in text
 
 
 def test_a_sample_is_shown_by_the_risk_of_those_drawn():

@@ -194,7 +194,7 @@ class _Page:
             tried = "none needed" if repairs is None else ", ".join(
                 f"{name} {words.percent(accuracy)}" for name, accuracy in repairs.accuracy.items()
             )  # fmt: skip
-            gap = None if repairs is None else f"{100 * repairs.gap:.0f} points"
+            gap = None if repairs is None else f"{-100 * repairs.gap:+.0f} points"
             row = [
                 f"{number}. {one.label}",
                 best.attack,
@@ -213,15 +213,16 @@ class _Page:
             "strongest repair",
             "repairs compared",
         ]
-        return Table("The attackers: advantage over chance", [*head, "below the true counts"], rows)
+        return Table("The attackers: advantage over chance", [*head, "compared with the true counts"], rows)
 
     def exposed(self) -> Table | None:
         """Who is exposed to each attack."""
-        rows = [
-            [_LABELS.get(name, name), _count(found.half), _count(found.almost_all), found.most, found.percentile_99]
-            for name, risk in self.given.attacks.items()
-            if (found := risk.exposed) is not None and name != "perfect"
-        ]
+        rows = []
+        for name, risk in self.given.attacks.items():
+            if risk.exposed is not None and name != "perfect":
+                found, guessed = risk.exposed, name == "chance"
+                counted = [_count(one, guessed=guessed) for one in (found.half, found.almost_all)]
+                rows.append([_LABELS.get(name, name), *counted, found.most, found.percentile_99])
         head = ["Attack", "more than half recovered", "more than 90%", "most exposed person", "99th percentile"]
         return Table("People exposed by each attack", head, rows) if rows else None
 
@@ -280,7 +281,7 @@ class _Page:
         if not points:
             return None
         columns = {name: [(learnt or {}).get(p) for p in points] for name, learnt in found.items()}
-        columns["perfect"] = [*risks["perfect"].reidentified]
+        columns["perfect"] = [*risks["perfect"].reidentified[: len(points)]]
         label = {"perfect": "unique in the true data"}
         drawn = [
             charts.Line(label.get(name, name), self.css(name), [(at, _only(one)) for at, one in enumerate(column)])
@@ -445,12 +446,14 @@ def _km(one: AttackRisk) -> str | None:
     return None if one.error_km is None else f"{one.error_km:.2f}"
 
 
-def _count(found: Exposed) -> Markup:
-    """How many people are exposed, with limits, and in how many row orders."""
+def _count(found: Exposed, *, guessed: bool = False) -> str:
+    """How many people are exposed, with limits and in how many row orders; or of how many guessing recovers that much."""
+    if guessed:
+        return f"{found.by_chance:.1f}".removesuffix(".0") + f" of {found.of}"
     orders = len(found.by_order)
     limits = "" if found.share is None else f"{words.percent(found.share.low)} to {words.percent(found.share.high)}"
-    always = f"{found.in_every_order} in all {orders} row orders" if orders > 1 else ""
-    return _beside(f"{found.people} of {found.of}", limits, always, f"guessing {found.by_chance:.3g}")
+    always = f"{found.in_every_order} in all {orders} row orders" if orders > 1 and found.people else ""
+    return _beside(f"{found.people} of {found.of}", limits, always)
 
 
 def _beside(number: str, *small: str) -> Markup:

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rekindle.auditing.risk import Estimate
-from rekindle.report.words import percent
+from rekindle.report.words import named, percent
 
 __all__ = ["Table", "render"]
 
@@ -61,7 +61,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"cell": cell, "percent": percent}
+    environment.filters |= {"cell": cell, "named": named, "percent": percent}
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return environment
 

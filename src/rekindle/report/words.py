@@ -6,7 +6,7 @@ from rekindle.auditing.results import Audit, ExposedPeople, ReleaseRisk
 from rekindle.auditing.risk import Estimate
 from rekindle.auditing.verdict import by_mean, judge
 
-__all__ = ["advice", "exposed", "headline", "level", "percent", "plural", "reasons", "summary", "within"]
+__all__ = ["advice", "exposed", "headline", "level", "named", "percent", "plural", "reasons", "summary", "within"]
 
 _FOUR = 4
 
@@ -41,6 +41,11 @@ def percent(share: float) -> str:
 def within(value: Estimate) -> str:
     """A share with its interval."""
     return f"{percent(value.value)} (95% interval {percent(value.low)} to {percent(value.high)})"
+
+
+def named(attack: str) -> str:
+    """An attack in a sentence."""
+    return "the naive attack on frozen counts" if attack == "frozen" else f"the {attack} attack"
 
 
 def plural(number: int, one: str, several: str) -> str:
@@ -106,7 +111,7 @@ def summary(audit: Audit) -> list[str]:
     if best.attack != "naive":
         beside += f", and simply leaving people where they are {_value(given.attacks['naive'].accuracy)}"
     found = [
-        f"From the published numbers alone, the {best.attack} attack puts people in the right place "
+        f"From the published numbers alone, {named(best.attack)} puts people in the right place "
         f"{within(best.accuracy)} of the time; {beside}. Its advantage over chance is {within(best.advantage)}, where 0% is "
         "guessing and 100% is knowing everything."
     ]
@@ -141,7 +146,7 @@ def _people(found: ExposedPeople) -> list[str]:
             f"Under every one of the {orders} row orders, {plural(half.in_every_order, 'person is', 'people are')} exposed."
         )
     sentences.append(
-        f"Of the most exposed person, {percent(found.most)} of the time was recovered; 99% of the people lie below "
+        f"Of the most exposed person, {percent(found.most)} of the time was recovered; the 99th percentile is "
         f"{percent(found.percentile_99)}."
     )
     return sentences
@@ -158,7 +163,7 @@ def _value(found: Estimate | None) -> str:
 def _summary_without_truth(audit: Audit) -> list[str]:
     best = audit.given.strongest
     found = [
-        f"{plural(round(best.people), 'path was', 'paths were')} rebuilt with the {best.attack} attack. "
+        f"{plural(round(best.people), 'path was', 'paths were')} rebuilt with {named(best.attack)}. "
         f"{percent(best.uniqueness[1])} of them are the only ones with their two most frequent places."
     ]
     alike = {one.one: one.share for one in audit.agreements if one.one == one.other}
@@ -170,7 +175,7 @@ def _summary_without_truth(audit: Audit) -> list[str]:
     for one in audit.agreements:
         other = one.one if one.other == best.attack else one.other
         if best.attack in (one.one, one.other) and other not in (best.attack, "chance", "naive", "frozen"):
-            found.append(f"It agrees with the {other} attack at {percent(one.share)} of the points.")
+            found.append(f"It agrees with {named(other)} at {percent(one.share)} of the points.")
     return found
 
 
@@ -180,6 +185,8 @@ def advice(audit: Audit) -> list[str]:
     if not tried:
         known = audit.truth is not None
         return ["No defence was tried." if known else "Without ground truth we cannot say whether a defence helps."]
+    if _is_low(audit.given):
+        return ["Against these attacks the release as given needs no defence; the table shows what each would cost."]
     enough = [one for one in tried if _is_low(one)]
     if enough:
         best = min(enough, key=_loss)
@@ -192,9 +199,9 @@ def advice(audit: Audit) -> list[str]:
         best = min(tried, key=lambda one: _advantage(one).value)
         left = best.strongest.exposed
         none = (
-            "The one defence tried does not bring"
+            "The one defence tried does not clearly bring"
             if len(tried) == 1
-            else f"None of the {len(tried)} defences tried brings"
+            else f"None of the {len(tried)} defences tried clearly brings"
         )
         which = "It" if len(tried) == 1 else f"The best of them, {_name(best)},"
         people = "" if left is None else f", and {exposed(left)}" if left.half.people else ", and nobody is exposed"
