@@ -136,8 +136,8 @@ class Noise(Defence):
     neighbours
         See `Budget`.
     seed
-        A whole number draws the noise with NumPy, again the same for the same seed: for simulation only, because
-        whoever knows the seed can take the noise away. None draws it with OpenDP (extra ``dp``) from the system's
+        A whole number draws the noise with NumPy, the same for the same seed: for simulation only, because anyone who
+        knows the seed can take the noise away, and the last bits of its decimals tell what it was added to. None draws it with OpenDP (extra ``dp``) from the system's
         randomness: for publication.
     """
 

@@ -29,7 +29,7 @@ class Sample(Defence):
     share
         The share of the people who are counted, above 0 and up to 1.
     fixed_size
-        False counts each person with that probability, whoever else is counted (Poisson sampling). True counts exactly
+        False counts each person with that probability, independently of the others (Poisson sampling). True counts exactly
         that share, rounded: one person more can displace another, so that noise that follows must be twice as large.
     seed
         A whole number of at least 0; another seed draws other people.
