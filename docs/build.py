@@ -24,10 +24,12 @@ ROOMS = {
     "files": ["rekindle.io"],
     "sources": ["rekindle.sources", "rekindle.sources.synthetic", "rekindle.prepare"],
     "attacks": ["rekindle.attacks"],
-    "defences": ["rekindle.defences"],
+    "defences": ["rekindle.defences", "rekindle.repairing"],
     "evaluation": ["rekindle.evaluation"],
     "audit": ["rekindle.auditing"],
     "figures": ["rekindle.report.figures"],
+    "checking": ["rekindle.checking"],
+    "testing": ["rekindle.testing"],
     "errors": ["rekindle.errors"],
 }
 """The page of the reference on which each module's public names are, in the order of the data."""

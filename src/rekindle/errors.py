@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "ContractBroken",
     "InvalidData",
     "InvalidFile",
     "InvalidSetting",
@@ -70,3 +71,7 @@ class TooLarge(RekindleError, MemoryError):  # noqa: N818
 
 class Stopped(RekindleError):  # noqa: N818
     """Work was asked to stop. What was finished before is still there."""
+
+
+class ContractBroken(RekindleError, AssertionError):  # noqa: N818
+    """An attack or a defence that does not do what every one of them must do; see `rekindle.testing`."""

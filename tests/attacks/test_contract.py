@@ -10,6 +10,7 @@ from tests.small import random_truth, truths
 
 import rekindle as rk
 from rekindle.attacks import ATTACKS, REFERENCES
+from rekindle.testing import check_attack
 
 every_attack = pytest.mark.parametrize("kind", (ATTACKS | REFERENCES).values(), ids=(ATTACKS | REFERENCES).keys())
 
@@ -38,6 +39,11 @@ def feed_in_batches(attack, counts, batches):
     if begin < len(days):
         run.feed(counts.part(slice(days[begin].start, counts.steps)))
     return run
+
+
+@every_attack
+def test_passes_the_shipped_suite(kind):
+    check_attack(kind(seed=4))
 
 
 @every_attack

@@ -23,6 +23,7 @@ from rekindle.defences import (
 )
 from rekindle.model import AppliedDefence, Release
 from rekindle.repairing import repair
+from rekindle.testing import check_defence
 
 EXAMPLES = {
     "suppress": Suppress(below=3),
@@ -61,6 +62,12 @@ def truth(request):
 
 def test_every_defence_has_an_example():
     assert set(DEFENCES) <= set(EXAMPLES)
+
+
+@every_defence
+def test_passes_the_shipped_suite(defence, truth):
+    check_defence(defence)
+    check_defence(defence, truth)
 
 
 @every_defence

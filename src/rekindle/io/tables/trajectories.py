@@ -37,7 +37,17 @@ def trajectories_table(trajectories: Trajectories) -> pl.DataFrame:
 def read_trajectories(
     path: str | Path, locations: Locations, calendar: Calendar, *, within: Path | None = None
 ) -> Trajectories:
-    """Read one row a person and step (person, datetime, location) from csv or parquet; each must be there once."""
+    """Read one row a person and step (person, datetime, location) from csv or parquet; each must be there once.
+
+    Parameters
+    ----------
+    path
+        The file.
+    locations, calendar
+        Where and when people were.
+    within
+        A folder that the file must not lead out of, as a link would.
+    """
     path = Path(path)
     table = read_table(path, within=within)
     require(table, {"person", "datetime", "location"}, path)

@@ -1,0 +1,179 @@
+"""The contract suite: what every attack and every defence must fulfil, for those that you write yourself.
+
+>>> import rekindle as rk
+>>> from rekindle.testing import check_attack, check_defence
+>>> check_attack(rk.Naive(seed=3))
+>>> check_defence(rk.Round(to=5))
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from rekindle.attacks import Attack, Recovery, Run, resume
+from rekindle.defences import Defence
+from rekindle.errors import ContractBroken, InvalidData, Stopped
+from rekindle.model import AppliedDefence, Calendar, Counts, Locations, Release, Trajectories
+from rekindle.repairing import repair
+
+__all__ = ["check_attack", "check_defence"]
+
+
+def check_attack(attack: Attack, counts: Counts | None = None) -> None:
+    """Check that an attack does what every attack must do; raise `ContractBroken` where it does not.
+
+    It must leave its input unchanged, meet the counts at every step, give the same result each time and however the days are
+    fed, stop when it is asked to, and resume from what it saved.
+
+    Parameters
+    ----------
+    attack
+        The attack, with its settings.
+    counts
+        At least three days to try it on; by default those of a few people who mostly stay where they are.
+    """
+    counts = _small_truth().counts() if counts is None else counts
+    if counts.calendar.number_of_days < 3:
+        raise InvalidData(
+            f"`counts` has {counts.calendar.number_of_days} days; the suite needs at least 3.", "counts"
+        )
+    name = type(attack).__name__
+    before = counts.values.copy()
+    whole = attack.recover(counts)
+    _require(np.array_equal(counts.values, before), f"{name} changes the counts that it is given.")
+    _require(
+        whole.trajectories.locations == counts.locations, f"{name} gives other locations than those of the counts."
+    )
+    _require(whole.trajectories.counts() == counts, f"{name} does not meet the counts.")
+    _require(_same(attack.recover(counts), whole), f"{name} gives another result when it is run again.")
+    _require(attack.memory_bytes(counts) > 0, f"{name} needs no memory, it says.")
+
+    days = list(counts.days())
+    run = _started(attack, counts)
+    _require(run.trajectories().steps == 0, f"{name} knows trajectories before it was fed.")
+    for day in days:
+        run.feed(day)
+    _require(_same(run.recovery(), whole), f"{name} gives another result when it is fed day by day.")
+    endless = attack.start(
+        counts.locations, Calendar(counts.calendar.start, counts.calendar.step), people=counts.people
+    )
+    endless.feed(counts)
+    _require(_same(endless.recovery(), whole), f"{name} gives another result with a calendar that has no end.")
+
+    _check_saving(attack, counts, whole)
+    _check_stopping(attack, counts)
+
+
+def _check_saving(attack: Attack, counts: Counts, whole: Recovery) -> None:
+    name = type(attack).__name__
+    days = list(counts.days())
+    run = _started(attack, counts)
+    run.feed(days[0])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        run.save(path)
+        again = resume(path, attack=attack)
+    _require(again.days_done == 1, f"{name} resumes after {again.days_done} days; one was saved.")
+    for day in days[1:]:
+        again.feed(day)
+    _require(_same(again.recovery(), whole), f"{name} gives another result when it is saved and resumed.")
+
+
+def _check_stopping(attack: Attack, counts: Counts) -> None:
+    name = type(attack).__name__
+    run = _started(attack, counts)
+    run.feed(next(counts.days()))
+    run.stop()
+    kept = run.trajectories()
+    _require(run.stopped, f"{name} does not know that it was stopped.")
+    _require(kept.counts() == counts.part(slice(0, kept.steps)), f"{name} loses the counts when it is stopped.")
+    try:
+        run.feed(counts.part(slice(kept.steps, counts.steps)))
+    except Stopped:
+        return
+    raise ContractBroken(f"{name} can still be fed after it was stopped.")
+
+
+def check_defence(defence: Defence, truth: Trajectories | None = None) -> None:
+    """Check that a defence does what every defence must do; raise `ContractBroken` where it does not.
+
+    It must leave its input unchanged, give the same release for the same seed, bring the truth to the locations and steps of
+    the release, say truthfully what it did, and leave a release that can be repaired.
+
+    Parameters
+    ----------
+    defence
+        The defence, with its settings.
+    truth
+        The people to try it on; by default a few who mostly stay where they are.
+    """
+    truth = _small_truth() if truth is None else truth
+    name = type(defence).__name__
+    cells, counts = truth.cells.copy(), truth.counts()
+    values = counts.values.copy()
+    release = defence.seeded(5)(truth)
+    _require(np.array_equal(truth.cells, cells), f"{name} changes the people that it is given.")
+    _require(defence.seeded(5)(truth) == release, f"{name} gives another release for the same seed.")
+    if not defence.needs_people:
+        for data in (counts, Release.of(counts)):
+            _require(defence.seeded(5)(data) == release, f"{name} gives another release for counts than for people.")
+        _require(np.array_equal(counts.values, values), f"{name} changes the counts that it is given.")
+
+    coarse = defence.seeded(5).coarsen(truth)
+    _require(coarse.locations == release.locations, f"{name} publishes other locations than `coarsen` gives.")
+    _require(coarse.calendar == release.calendar, f"{name} publishes other steps than `coarsen` gives.")
+    _require(
+        defence.calendar(truth.calendar) == release.calendar, f"{name} publishes other steps than `calendar` says."
+    )
+    _require(set(coarse.people_ids) <= set(truth.people_ids), f"{name} makes people up in `coarsen`.")
+    if defence.exact:
+        shown = ~release.withheld
+        exact = np.array_equal(release.values[shown], coarse.counts().values[shown])
+        _require(exact, f"{name} says that it is exact, but publishes other numbers.")
+
+    stated_at_all = bool(release.defences) or np.array_equal(release.values, counts.values)
+    _require(stated_at_all, f"{name} is not stated by its release.")
+    stated = [AppliedDefence.from_json(json.loads(json.dumps(one.to_json()))) for one in release.defences]
+    _require(tuple(stated) == tuple(release.defences), f"{name} cannot be written as JSON and read again.")
+    _require(not any("seed" in one.settings for one in stated), f"{name} publishes its seed.")
+    _require(bool(defence.label) and "seed" not in defence.describe(), f"{name} has no label, or shows its seed.")
+    _require(repair(release, truth.people).people == truth.people, f"{name} cannot be repaired.")
+
+
+def _require(fulfilled: bool, problem: str) -> None:
+    if not fulfilled:
+        raise ContractBroken(problem)
+
+
+def _started(attack: Attack, counts: Counts) -> Run:
+    return attack.start(counts.locations, counts.calendar, people=counts.people)
+
+
+def _same(one: Recovery, other: Recovery) -> bool:
+    """Whether two recoveries say the same, to the last bit."""
+    if one.trajectories != other.trajectories or (one.confidence is None) != (other.confidence is None):
+        return False
+    if one.confidence is not None and other.confidence is not None:
+        return np.array_equal(one.confidence, other.confidence) and _same(
+            dataclasses.replace(one, confidence=None), dataclasses.replace(other, confidence=None)
+        )
+    these, those = one.details.arrays(), other.details.arrays()
+    return these.keys() == those.keys() and all(np.array_equal(these[n], those[n], equal_nan=True) for n in these)
+
+
+def _small_truth() -> Trajectories:
+    """A few people on a small grid, from 04:00 on, over six days of which the first and the last are short."""
+    rng = np.random.default_rng(1)
+    people, side, steps = 12, 3, 70
+    cells = np.empty((people, steps), np.int64)
+    cells[:, 0] = rng.integers(0, side**2, people)
+    for step in range(1, steps):
+        moves = rng.random(people) > 0.7
+        cells[:, step] = np.where(moves, rng.integers(0, side**2, people), cells[:, step - 1])
+    xy = np.array([(at % side + 0.5, at // side + 0.5) for at in range(side**2)])
+    return Trajectories(cells, Locations(xy), Calendar("2024-03-01 04:00", "2h", steps))
