@@ -15,10 +15,15 @@ import numpy as np
 
 import rekindle as rk
 from rekindle.auditing.risk import estimate, estimate_advantage
-from rekindle.auditing.tasks import Attempt
+from rekindle.auditing.tasks import REFERENCE_ATTEMPTS, Attempt
 from rekindle.evaluation.exposure import expose
 
-ATTEMPTS = (Attempt("naive"), Attempt("baseline", rk.Baseline()), Attempt("enhanced", rk.Enhanced()))
+CHANCE, NAIVE, _ = REFERENCE_ATTEMPTS
+ATTEMPTS = (
+    NAIVE,
+    Attempt("baseline", rk.Baseline()),
+    Attempt("enhanced", rk.Enhanced()),
+)
 
 
 def tables(city: int, people: int, days: int, orders: int) -> dict[str, np.ndarray]:
@@ -27,9 +32,9 @@ def tables(city: int, people: int, days: int, orders: int) -> dict[str, np.ndarr
     counts = truth.counts()
     return {
         attempt.name: np.array(
-            [expose(attempt.recover(counts, seed), truth, draws=1).accuracy for seed in range(orders)]
+            [expose(attempt.recover(counts, seed).trajectories, truth, draws=1).accuracy for seed in range(orders)]
         )
-        for attempt in (Attempt("chance"), *ATTEMPTS)
+        for attempt in (CHANCE, *ATTEMPTS)
     }
 
 

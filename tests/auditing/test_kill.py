@@ -1,4 +1,4 @@
-"""An audit that is killed in the middle goes on where it was, and ends with the same numbers."""
+"""An audit that is killed in the middle resumes, and ends with the same numbers."""
 
 import json
 import os
@@ -35,12 +35,12 @@ def settings():
 
 
 def test_killed_and_started_again(tmp_path):
-    cells = tmp_path / "cells"
-    command = [sys.executable, "-c", SCRIPT, str(cells)]
+    tasks = tmp_path / "tasks"
+    command = [sys.executable, "-c", SCRIPT, str(tasks)]
     process = subprocess.Popen(command, start_new_session=True, cwd=Path(__file__).parents[2])
     try:
         for _ in range(2400):
-            done = len(list(cells.glob("[!.]*.npz"))) if cells.exists() else 0
+            done = len(list(tasks.glob("[!.]*.npz"))) if tasks.exists() else 0
             if done >= 12 or process.poll() is not None:
                 break
             time.sleep(0.05)
@@ -49,13 +49,13 @@ def test_killed_and_started_again(tmp_path):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    finished = {path.name: path.stat().st_mtime_ns for path in cells.glob("[!.]*.npz")}
+    finished = {path.name: path.stat().st_mtime_ns for path in tasks.glob("[!.]*.npz")}
     assert len(finished) >= 12
 
     def again(**more):
         return json.dumps(audit(city(), workers=1, **settings(), **more).to_json(), sort_keys=True)
 
-    resumed = again(cache=cells)
+    resumed = again(cache=tasks)
     assert resumed == again()
-    after = {path.name: path.stat().st_mtime_ns for path in cells.glob("[!.]*.npz")}
+    after = {path.name: path.stat().st_mtime_ns for path in tasks.glob("[!.]*.npz")}
     assert finished.items() < after.items()

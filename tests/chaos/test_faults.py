@@ -91,7 +91,7 @@ def test_a_full_disk_and_the_other_commands(city, disk, tmp_path, capsys, comman
     capsys.readouterr()
     assert run(*commands[command]) == 2
     assert "The disk is full: make room" in capsys.readouterr().err
-    assert [name for name in content(disk) if not name.startswith("out/cells/")] == []
+    assert [name for name in content(disk) if not name.startswith("out/tasks/")] == []
     assert not [name for name in content(disk) if "/." in name]
     mount("-o", "remount,size=50m", disk)
     assert run(*commands[command]) == 0

@@ -38,7 +38,7 @@ def run(*arguments):
 def test_writes_a_page_and_the_numbers(folder, tmp_path):
     found = run(folder / "known", "--out", tmp_path / "out")
     assert found.code == 0, found.out
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["audit.json", "cells", "report.html"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["audit.json", "report.html", "tasks"]
     numbers = json.loads((tmp_path / "out/audit.json").read_text())
     assert [one["label"] for one in numbers["releases"]] == ["As given", "Round to 2"]
     assert "does not contain true paths" in (tmp_path / "out/report.html").read_text()
@@ -130,7 +130,7 @@ def test_stopped_by_hand(tmp_path):
     )  # fmt: skip
     try:
         for _ in range(2400):
-            if len(list(tmp_path.glob("out/cells/[!.]*.npz"))) > 3 or process.poll() is not None:
+            if len(list(tmp_path.glob("out/tasks/[!.]*.npz"))) > 3 or process.poll() is not None:
                 break
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
@@ -143,7 +143,7 @@ def test_stopped_by_hand(tmp_path):
     assert "Run the same command again to resume." in errors
     assert "Traceback" not in errors
     assert not (tmp_path / "out/report.html").exists()
-    assert list(tmp_path.glob("out/cells/*.npz"))
+    assert list(tmp_path.glob("out/tasks/*.npz"))
 
 
 def test_numbers_are_plain(folder, tmp_path):

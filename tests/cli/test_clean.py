@@ -30,7 +30,7 @@ def work(tmp_path, monkeypatch):
     assert run("attack", work / "data", "--out", work / "recovery") == 0
     assert run("evaluate", work / "recovery", work / "data", "--seeds", 0) == 0
     (work / "audit").mkdir()
-    found = audit(TRUTH, attacks=[rk.Baseline()], defences=[], seeds=1, workers=1, cache=work / "audit" / "cells")
+    found = audit(TRUTH, attacks=[rk.Baseline()], defences=[], seeds=1, workers=1, cache=work / "audit" / "tasks")
     found.write_json(work / "audit" / "audit.json")
     found.to_html(work / "audit" / "report.html")
     (work / "recovery" / ".day-0001.parquet.0123456789ab.unfinished.parquet").touch()

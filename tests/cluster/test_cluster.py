@@ -96,7 +96,7 @@ def test_same_numbers_though_a_worker_dies(cluster, tmp_path):
         if done == 8:
             os.kill(cluster.processes[-1].pid, signal.SIGKILL)
 
-    found = numbers(cluster=cluster.address, cache=tmp_path / "cells", progress=progress)
+    found = numbers(cluster=cluster.address, cache=tmp_path / "tasks", progress=progress)
     assert cluster.processes[-1].wait(timeout=10) == -signal.SIGKILL
     total = calls[0][1]
     # Nothing is lost and nothing counts twice.

@@ -17,7 +17,8 @@ from tests.small import random_truth
 
 import rekindle as rk
 from rekindle.attacks.saving import read_run
-from rekindle.auditing.work import Result, Store, Task
+from rekindle.auditing.store import Store, Task
+from rekindle.auditing.tasks import Result
 from rekindle.defences.parse import parse_defence
 from rekindle.io.recovery import RecoveryFolder
 from rekindle.io.tables.locations import write_locations

@@ -1,7 +1,6 @@
 """Attacks x defences on a dataset, with intervals; parallel."""
 
-from rekindle.auditing.audit import audit
-from rekindle.auditing.quick import quick_audit
+from rekindle.auditing.plan import audit
 from rekindle.auditing.results import (
     Agreement,
     AttackRisk,
@@ -16,6 +15,7 @@ from rekindle.auditing.results import (
     Repairs,
 )
 from rekindle.auditing.risk import Estimate
+from rekindle.auditing.store import begin_output, check_output, remove_tasks
 from rekindle.auditing.verdict import LEVELS, RULE, Verdict
 
 __all__ = [
@@ -35,5 +35,7 @@ __all__ = [
     "Repairs",
     "Verdict",
     "audit",
-    "quick_audit",
+    "begin_output",
+    "check_output",
+    "remove_tasks",
 ]

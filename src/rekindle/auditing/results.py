@@ -76,12 +76,15 @@ class ExposedPeople:
         The accuracy of the most exposed person, as a mean over the row orders.
     percentile_99
         The accuracy that 99% of the people lie below.
+    clear
+        The accuracies of those people of whom the attack clearly finds more than chance, the highest first.
     """
 
     half: Exposed
     almost_all: Exposed
     most: float
     percentile_99: float
+    clear: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -255,6 +258,14 @@ class ReleaseRisk:
         known = [risk for risk in real if risk.accuracy is not None]
         return max(known, key=lambda risk: risk.accuracy.value if risk.accuracy else 0.0) if known else real[-1]
 
+    @property
+    def exposing(self) -> AttackRisk | None:
+        """The attack or reference that exposes most people, the strongest of equals; None without the truth."""
+        best = self.strongest
+        known = [best, *(risk for name, risk in self.attacks.items() if name not in ("chance", "perfect"))]
+        found = [(risk.exposed.half.people, risk) for risk in known if risk.exposed is not None]
+        return max(found, key=lambda one: one[0])[1] if found else None
+
 
 @dataclass(frozen=True)
 class PersonRisk:
@@ -394,7 +405,7 @@ class Audit:
         return advantage.high > limit
 
     def exposes(self, *, more_than: int = 0, above: float = HALF) -> bool:
-        """Whether the strongest attack on the release as given exposes more than so many people. It needs the truth.
+        """Whether any attack on the release as given exposes more than so many people. It needs the truth.
 
         Parameters
         ----------
@@ -407,7 +418,8 @@ class Audit:
         more_than, above = checks.whole("more_than", more_than), checks.share("above", above)
         if self.truth is None:
             raise _needs_truth()
-        return sum(person.clearly and person.accuracy > above for person in self.people) > more_than
+        tried = [risk.exposed for name, risk in self.given.attacks.items() if name not in ("chance", "perfect")]
+        return any(sum(share > above for share in one.clear) > more_than for one in tried if one is not None)
 
     def to_json(self) -> dict[str, Any]:
         """Every number of the audit in plain values; no trajectory is among them.
@@ -416,7 +428,9 @@ class Audit:
         """
 
         def plain(risk: AttackRisk, given: bool) -> dict[str, Any]:
-            return {name: value for name, value in asdict(risk).items() if given or name != "by_location"}
+            values = {name: value for name, value in asdict(risk).items() if given or name != "by_location"}
+            (values["exposed"] or {}).pop("clear", None)
+            return values
 
         return {
             "rekindle": rekindle.__version__,

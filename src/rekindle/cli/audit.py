@@ -9,7 +9,7 @@ import typer
 from joblib import cpu_count
 
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing import Audit
+from rekindle.auditing import Audit, begin_output, check_output
 from rekindle.auditing import audit as run_audit
 from rekindle.cli.console import console, note, print_json, say, showing_progress, table
 from rekindle.cli.options import (
@@ -27,9 +27,9 @@ from rekindle.cli.options import (
 from rekindle.cli.running import STOPPED
 from rekindle.cli.shared import make_attack, read_truth
 from rekindle.defences import PRESETS, parse_defence
-from rekindle.errors import InvalidFile, InvalidSetting
+from rekindle.errors import InvalidSetting
 from rekindle.io import read_dataset, read_published
-from rekindle.io.safety.files import output, read_json, remove_leftovers
+from rekindle.io.safety.files import output, read_json
 from rekindle.memory import audit_bytes, check_memory, reading_bytes
 from rekindle.model import Counts, Dataset, Release
 from rekindle.report import words
@@ -37,7 +37,7 @@ from rekindle.report import words
 FAILED_GATE = 3
 """Exit code where the release is above a limit of --fail-above or --fail-if-exposed."""
 
-CELLS, NUMBERS, REPORT = "cells", "audit.json", "report.html"
+NUMBERS, REPORT = "audit.json", "report.html"
 
 
 def audit(
@@ -142,10 +142,7 @@ def audit(
             gate,
             "truth",
         )
-    if out.exists() and not out.is_dir():
-        raise InvalidFile(out, "the audit needs a folder, but this is a file.")
-    if out.is_dir() and any(out.iterdir()) and not (out / CELLS).is_dir():
-        raise InvalidFile(out, "this folder holds other things than an audit; it was left as it is.")
+    check_output(out)
     attacks = [_make(name, effort) for name in attack or ATTACKS]
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
     if cluster is None:
@@ -154,7 +151,7 @@ def audit(
         needed = audit_bytes(counts, attacks, seeds=seeds, workers=workers or cpu_count(), truth=known, people=people)
         check_memory(needed, memory_limit, what="The audit", way_out=way_out)
     with output(out, parents=True):
-        _begin(out, resume=resume)
+        tasks = begin_output(out, resume=resume)
         try:
             with showing_progress("Tasks") as progress:
                 found = run_audit(
@@ -166,13 +163,13 @@ def audit(
                     people=people,
                     workers=workers,
                     cluster=cluster,
-                    cache=out / CELLS,
+                    cache=tasks,
                     progress=progress,
                 )
             found.write_json(out / NUMBERS, names=names)
             found.to_html(out / REPORT, include_truth=include_truth, names=names)
         except KeyboardInterrupt:
-            note(f"Stopped. Finished tasks are in {out / CELLS}. Run the same command again to resume.")
+            note(f"Stopped. Finished tasks are in {tasks}. Run the same command again to resume.")
             raise typer.Exit(STOPPED) from None
         except OSError:
             note("Finished tasks are kept. Once this is fixed, run the same command again to resume.")
@@ -191,16 +188,6 @@ def audit(
         note(f"Failed. {reason}")
     if failed:
         raise typer.Exit(FAILED_GATE)
-
-
-def _begin(out: Path, *, resume: bool) -> None:
-    """Make the folder of an audit, for its owner alone: its tasks are made from the truth."""
-    out.mkdir(mode=0o700, exist_ok=True)
-    (out / CELLS).mkdir(mode=0o700, exist_ok=True)
-    remove_leftovers(out / CELLS)
-    if not resume:
-        for cell in (out / CELLS).glob("*.npz"):
-            cell.unlink()
 
 
 def show(found: Audit) -> None:

@@ -16,7 +16,8 @@ from rekindle.io.safety.lock import in_use, is_lock_file
 
 __all__ = ["Trace", "find_traces", "remove_trace"]
 
-_CELL = re.compile(r"[0-9a-f]{40}\.npz")
+_TASKS_MARKER = "rekindle-tasks.json"
+_TASK = re.compile(r"[0-9a-f]{40}\.npz")
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def remove_trace(trace: Trace) -> None:
             described = read_json(trace.path)
             described["filled"].pop("per_person")
             write_json(trace.path, described)
-        elif trace.path.is_dir() and trace.path.name == "cells":
+        elif trace.path.is_dir() and trace.path.name == "tasks":
             trace.path.rmdir()
         elif trace.path.is_dir():
             settle(trace.path)
@@ -118,14 +119,14 @@ def _of_recovery(folder: Path, truth: bool, recoveries: bool) -> Iterator[Trace]
 
 def _of_audit(folder: Path, truth: bool, recoveries: bool) -> Iterator[Trace]:
     audit = _description(folder / "audit.json", lambda one: {"rekindle", "verdict", "releases"} <= one.keys())
-    cells = folder / "cells"
-    if cells.is_dir() and not cells.is_symlink():
-        inside = sorted(cells.iterdir())
-        ours = [path for path in inside if _is_cell(path)]
-        yield from (Trace(path, "finished cell of an audit") for path in ours)
+    tasks = folder / "tasks"
+    if (tasks / _TASKS_MARKER).is_file() and not tasks.is_symlink():
+        inside = sorted(tasks.iterdir())
+        ours = [path for path in inside if _is_task(path)]
+        yield from (Trace(path, "finished task of an audit") for path in ours)
         # Leftovers in it are found when the walk comes there; the folder goes after them.
         if ours and len(ours) == len(inside):
-            yield Trace(cells, "folder of the cells")
+            yield Trace(tasks, "folder of the tasks")
     if audit and audit.get("settings", {}).get("truth"):
         yield from _files(
             folder,
@@ -135,8 +136,10 @@ def _of_audit(folder: Path, truth: bool, recoveries: bool) -> Iterator[Trace]:
         )
 
 
-def _is_cell(path: Path) -> bool:
-    if path.is_symlink() or not path.is_file() or not _CELL.fullmatch(path.name):
+def _is_task(path: Path) -> bool:
+    if path.name == _TASKS_MARKER and not path.is_symlink():
+        return True
+    if path.is_symlink() or not path.is_file() or not _TASK.fullmatch(path.name):
         return False
     try:
         with zipfile.ZipFile(path) as file:

@@ -1,0 +1,204 @@
+"""The tasks of an audit as values: what tells one from another, and the folder of those that are finished."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import inspect
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rekindle
+from rekindle.auditing.tasks import Result
+from rekindle.errors import InvalidFile
+from rekindle.io.safety.files import new_file, read_json, remove_leftovers, write_json
+from rekindle.io.safety.untrusted import read_arrays
+from rekindle.model import Counts, Release, Trajectories
+
+__all__ = ["MARKER", "TASKS", "Store", "Task", "begin_output", "check_output", "digest", "remove_tasks"]
+
+TASKS = "tasks"
+"""Name of the folder of finished tasks in the output of an audit."""
+
+MARKER = "rekindle-tasks.json"
+"""Says that a folder holds tasks of an audit, and nothing else that matters."""
+
+_FORMAT = "rekindle audit tasks 1"
+_OLD_TASKS = "cells"
+_NAME = re.compile(r"[0-9a-f]{40}\.npz")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function of this package and its arguments, and what tells it from all others.
+
+    Attributes
+    ----------
+    identity
+        Plain values that name the input, the settings and the seed; equal identities have equal results.
+    call, arguments
+        What to do.
+    """
+
+    identity: tuple[Any, ...]
+    call: Callable[..., Result]
+    arguments: tuple[Any, ...]
+
+    @property
+    def key(self) -> str:
+        """A name for the result: a digest of the identity and of the code that computes it."""
+        text = json.dumps([code(), self.call.__name__, self.identity], sort_keys=True, default=repr)
+        return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+class Store:
+    """Finished tasks, one npz file each, written whole or not at all. Without a folder nothing is kept.
+
+    Parameters
+    ----------
+    folder
+        Where they are, or None. It is made when the first task is kept. A folder with anything else in it is refused.
+    """
+
+    def __init__(self, folder: str | Path | None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is not None and self.folder.exists():
+            if not self.folder.is_dir():
+                raise InvalidFile(self.folder, "finished tasks are kept in a folder, but this is a file.")
+            if not _is_ours(self.folder) and any(self.folder.iterdir()):
+                raise InvalidFile(
+                    self.folder,
+                    "this folder holds other things than finished tasks, or those of an older version of Rekindle; it was "
+                    "left as it is. Choose another folder.",
+                )
+
+    def get(self, task: Task) -> Result | None:
+        """Give the result of a task that was finished before; None where there is none, or the file is not its own."""
+        if self.folder is None:
+            return None
+        try:
+            arrays = read_arrays(self.folder / f"{task.key}.npz")
+            if arrays.pop("key").tobytes().decode() != task.key:
+                return None
+            return Result(json.loads(arrays.pop("numbers").tobytes()), arrays)
+        except (ValueError, KeyError, RecursionError):
+            return None
+
+    def put(self, task: Task, result: Result) -> None:
+        """Keep the result of a task."""
+        if self.folder is None:
+            return
+        _begin(self.folder)
+        numbers = np.frombuffer(json.dumps(result.numbers).encode(), np.uint8)
+        key = np.frombuffer(task.key.encode(), np.uint8)
+        with (
+            new_file(self.folder / f"{task.key}.npz", overwrite=True, private=True) as temporary,
+            open(temporary, "wb") as file,
+        ):
+            np.savez_compressed(file, allow_pickle=False, key=key, numbers=numbers, **result.arrays)
+
+
+def begin_output(out: str | Path, *, resume: bool = True) -> Path:
+    """Make the output folder of an audit, for its owner alone, and give the folder of its tasks.
+
+    Parameters
+    ----------
+    out
+        A new or empty folder, or that of an earlier audit. Any other is refused and left as it is.
+    resume
+        Whether the tasks that an earlier audit finished are kept.
+    """
+    check_output(out)
+    out, folder = Path(out), Path(out) / TASKS
+    out.mkdir(mode=0o700, exist_ok=True)
+    _begin(folder)
+    remove_leftovers(folder)
+    if not resume:
+        remove_tasks(folder)
+    return folder
+
+
+def check_output(out: str | Path) -> None:
+    """Refuse an output folder that holds anything but an audit."""
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise InvalidFile(out, "the audit needs a folder, but this is a file.")
+    if out.is_dir() and any(out.iterdir()) and not _is_ours(out / TASKS):
+        old = (out / _OLD_TASKS).is_dir()
+        raise InvalidFile(
+            out,
+            "this folder was written by Rekindle 0.1, whose finished tasks cannot be used any more; it was left as it is. "
+            "Choose another folder."
+            if old
+            else "this folder holds other things than an audit; it was left as it is.",
+        )
+
+
+def remove_tasks(folder: str | Path) -> int:
+    """Remove the finished tasks of an audit, and give how many there were.
+
+    Only regular files with the names of tasks go, in a folder that an audit made; links are left as they are.
+    """
+    folder = Path(folder)
+    if not _is_ours(folder):
+        return 0
+    tasks = [path for path in folder.iterdir() if _NAME.fullmatch(path.name) and _is_plain(path)]
+    for path in tasks:
+        path.unlink()
+    return len(tasks)
+
+
+def _begin(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not (folder / MARKER).exists():
+        write_json(folder / MARKER, {"format": _FORMAT}, private=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether an audit made this folder of tasks: no link, with a marker that is no link either."""
+    if folder.is_symlink() or not folder.is_dir() or not _is_plain(folder / MARKER):
+        return False
+    try:
+        return bool(read_json(folder / MARKER).get("format") == _FORMAT)
+    except InvalidFile:
+        return False
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def digest(data: Counts | Release | Trajectories | None) -> str | None:
+    """A digest of data, for the identity of tasks."""
+    if data is None:
+        return None
+    value = hashlib.sha256(type(data).__name__.encode())
+    array: NDArray[Any] = data.cells if isinstance(data, Trajectories) else data.values
+    for part in (array, data.locations.xy_km):
+        value.update(f"{part.dtype.str}{part.shape}".encode())
+        value.update(np.ascontiguousarray(part).data)
+    names: Any = data.people_ids if isinstance(data, Trajectories) else ()
+    if isinstance(data, Release):
+        names = [one.to_json() for one in data.defences]
+    value.update(json.dumps([data.locations.ids, names, data.calendar.to_json()]).encode())
+    return value.hexdigest()
+
+
+@cache
+def code() -> str:
+    """The version, and a digest of the code and of the parts whose numbers may differ."""
+    value = hashlib.sha256()
+    folder = Path(inspect.getfile(rekindle)).parent
+    for room in ("model", "assignment", "attacks", "defences", "repairing", "evaluation", "auditing/tasks.py"):
+        for file in sorted((folder / room).rglob("*.py")) or [folder / room]:
+            value.update(file.read_bytes())
+    parts = {name: importlib.metadata.version(name) for name in ("numpy", "scipy")}
+    return f"{rekindle.__version__} {value.hexdigest()} {parts}"

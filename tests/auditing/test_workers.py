@@ -1,0 +1,95 @@
+"""Tasks are done once, and give the same wherever they are done."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import rekindle as rk
+from rekindle.auditing.store import Store, Task
+from rekindle.auditing.tasks import Result
+from rekindle.auditing.workers import Runner, workers_of
+
+CALLS = []
+
+
+def work(number, note="x"):
+    CALLS.append(number)
+    return Result({"number": number, "part": number / 3}, {"array": np.arange(number)})
+
+
+def task(number):
+    return Task(("test", number), work, (number,))
+
+
+@pytest.fixture(autouse=True)
+def no_calls():
+    CALLS.clear()
+
+
+def here(tasks):
+    with workers_of(1, None) as workers:
+        yield from workers(tasks)
+
+
+def test_everything_is_done_once(tmp_path):
+    calls = []
+    runner = Runner(Store(tmp_path), here, lambda done, total: calls.append((done, total)))
+    tasks = {"a": task(1), "b": task(2), "c": task(1)}
+    found = runner.run(tasks)
+    assert {name: one.numbers["number"] for name, one in found.items()} == {"a": 1, "b": 2, "c": 1}
+    assert sorted(CALLS) == [1, 2]
+    assert calls == [(0, 2), (1, 2), (2, 2)]
+    assert runner.run({"x": task(2)})["x"] is found["b"]
+    assert sorted(CALLS) == [1, 2]
+    again = Runner(Store(tmp_path), here).run(tasks | {"d": task(5)})
+    assert sorted(CALLS) == [1, 2, 5]
+    assert {name: again[name].numbers for name in found} == {name: one.numbers for name, one in found.items()}
+
+
+def test_without_a_folder_nothing_is_kept():
+    for _ in range(2):
+        Runner(Store(None), here).run({1: task(1)})
+    assert CALLS == [1, 1]
+
+
+def test_processes_give_the_same():
+    with workers_of(2, None) as workers:
+        found = dict(workers([task(number) for number in range(5)]))
+    assert {at: one.numbers["number"] for at, one in found.items()} == {n: n for n in range(5)}
+
+
+def die_once(number, flag):
+    if number == 2 and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Result({"number": number})
+
+
+def always_die(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.filterwarnings("ignore")  # of a process that ends without a word
+def test_a_process_that_dies_costs_nothing(tmp_path):
+    tasks = {number: Task((number,), die_once, (number, tmp_path / "flag")) for number in range(5)}
+    calls = []
+    with workers_of(2, None) as workers:
+        runner = Runner(Store(tmp_path / "tasks"), workers, lambda done, total: calls.append((done, total)))
+        found = runner.run(tasks)
+    assert (tmp_path / "flag").exists()
+    assert {number: one.numbers["number"] for number, one in found.items()} == {number: number for number in range(5)}
+    assert calls == [(done, 5) for done in range(6)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_processes_that_keep_dying_are_given_up():
+    with workers_of(2, None) as workers, pytest.raises(rk.Stopped, match="keep dying"):
+        Runner(Store(None), workers).run({n: Task((n,), always_die, (n,)) for n in range(3)})
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True])
+def test_refuses_odd_numbers_of_workers(wrong):
+    with pytest.raises(rk.InvalidSetting, match="workers"), workers_of(wrong, None):
+        pass
