@@ -88,6 +88,8 @@ def test_noise_on_locations_that_nobody_declared_public_is_warned_of():
     assert audit_of(truth, seeds=1, defences=[Round(to=2)]).warnings == ()
     (warning,) = audit_of(truth, seeds=1, defences=[GeometricNoise(epsilon=1, per="event")]).warnings
     assert "public" in warning
+    declared = rk.Trajectories(truth.cells, truth.locations.declare_public(), truth.calendar)
+    assert audit_of(declared, seeds=1, defences=[GeometricNoise(epsilon=1, per="event")]).warnings == ()
 
 
 def test_what_someone_learns_from_known_points():
@@ -113,7 +115,7 @@ def test_a_sample_of_a_tenth_is_as_exposed_as_those_who_were_drawn():
     cells = np.repeat(np.arange(40)[:, None], STEPS, axis=1)
     truth = rk.Trajectories(cells, rk.Locations([(x, 0) for x in range(40)]), rk.Calendar("2024-01-01", "1h", STEPS))
     sampled = audit_of(truth, defences=[Sample(share=0.1)]).releases[1]
-    assert sampled.included == pytest.approx(0.1)
+    assert 0 < sampled.included < 0.3
     assert sampled.strongest.accuracy.value == sampled.strongest.advantage.value == 1
     assert sampled.strongest.exposed.almost_all.people == sampled.strongest.exposed.almost_all.of
 

@@ -184,7 +184,7 @@ def test_scores_are_over_the_true_people_whatever_was_guessed(truth):
 
 
 def test_a_sample_is_judged_by_those_who_were_drawn(truth):
-    given, sampled = small_audit(truth, defences=[Sample(share=0.25)]).releases
+    given, sampled = small_audit(truth, defences=[Sample(share=0.25, fixed_size=True)]).releases
     assert given.included == 1
     assert sampled.included == 0.25
     assert sampled.people == 6

@@ -83,7 +83,7 @@ def test_the_attacker_knows_how_many_people_there_are_and_the_guess_stands_besid
 
 def test_a_number_that_was_given_is_scaled_to_a_sample(truth):
     given, sampled = audit(
-        truth, attacks=[rk.Enhanced()], defences=[Sample(share=0.5)], seeds=1, workers=1, people=20
+        truth, attacks=[rk.Enhanced()], defences=[Sample(share=0.5, fixed_size=True)], seeds=1, workers=1, people=20
     ).releases
     assert given.people == 20
     assert sampled.people == 10
@@ -140,3 +140,14 @@ def test_a_defence_is_applied_once(truth):
     defence = Counted()
     audit(truth, attacks=[rk.Baseline(), rk.Enhanced()], defences=[defence], seeds=3, workers=1)
     assert defence.calls == ["changed", "coarsened"]
+
+
+def test_two_locations_at_the_same_coordinates():
+    """Two sectors on one mast: a whole audit with the default defences."""
+    city = rk.SyntheticCity(people=20, days=2, step="1h", width_km=4, height_km=4).trajectories()
+    xy = city.locations.xy_km.copy()
+    xy[1] = xy[0]
+    truth = rk.Trajectories(city.cells, rk.Locations(xy), city.calendar)
+    found = audit(truth, attacks=[rk.Enhanced()], seeds=1, workers=1)
+    assert len(found.releases) + len(found.left_out) == 9
+    assert any(release.label.startswith("Cells") for release in found.releases)

@@ -86,7 +86,7 @@ def _settings(found: Findings) -> dict[str, Any]:
 
 def _warnings(found: Findings) -> Iterable[str]:
     noisy = [one.label for one in found.defences if one is not None and one.adds_noise]
-    if noisy and not getattr(found.plan.given.locations, "public", False):
+    if noisy and not found.plan.given.locations.public:
         yield (
             f"Noise was tried ({'; '.join(noisy)}) on locations that nobody declared public. If the list of locations was "
             "made from the data, it tells that somebody was there, and noise on the numbers does not hide that: its "
