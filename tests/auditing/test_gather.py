@@ -74,11 +74,11 @@ def test_four_and_one_cannot_be_called_safe_by_the_mean():
 
 def test_limits_are_checked():
     found = audit_of(crowd(4, 1), seeds=1)
-    with pytest.raises(rk.InvalidSetting, match="`more_than`"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`more_than`"):
         found.exposes(more_than=-1)
-    with pytest.raises(rk.InvalidSetting, match="`above`"):
+    with pytest.raises(rk.errors.InvalidSetting, match="`above`"):
         found.exposes(above=2)
-    with pytest.raises(rk.InvalidSetting, match="truth"):
+    with pytest.raises(rk.errors.InvalidSetting, match="truth"):
         audit_of(crowd(4, 1).counts(), seeds=1).exposes()
 
 

@@ -155,7 +155,7 @@ def test_without_the_truth_it_says_what_cannot_be_known(truth):
     assert shares["enhanced", "enhanced"] > shares["chance", "chance"]
     assert 0 < shares["baseline", "enhanced"] < 1
     assert found.releases[1].utility["count_error"] > 0
-    with pytest.raises(rk.InvalidSetting, match="truth"):
+    with pytest.raises(rk.errors.InvalidSetting, match="truth"):
         found.exceeds(0.3)
     numbers(found)
 
@@ -271,7 +271,7 @@ def test_limit(truth):
     high = found.given.strongest.advantage.high
     assert found.exceeds(high - 1e-6)
     assert not found.exceeds(high)
-    with pytest.raises(rk.InvalidSetting, match="0 to 1"):
+    with pytest.raises(rk.errors.InvalidSetting, match="0 to 1"):
         found.exceeds(1.5)
 
 
@@ -293,26 +293,26 @@ def test_without_nights_and_working_hours():
 
 def test_bad_input(truth):
     counts = truth.counts()
-    with pytest.raises(rk.InvalidSetting, match="at least one"):
+    with pytest.raises(rk.errors.InvalidSetting, match="at least one"):
         small_audit(truth, attacks=[])
-    with pytest.raises(rk.InvalidSetting, match="not an attack"):
+    with pytest.raises(rk.errors.InvalidSetting, match="not an attack"):
         small_audit(truth, attacks=["enhanced"])
-    with pytest.raises(rk.InvalidSetting, match="not a defence"):
+    with pytest.raises(rk.errors.InvalidSetting, match="not a defence"):
         small_audit(truth, defences=["suppress"])
-    with pytest.raises(rk.InvalidSetting, match="twice"):
+    with pytest.raises(rk.errors.InvalidSetting, match="twice"):
         small_audit(truth, defences=[Round(to=2), Round(to=2)])
-    with pytest.raises(rk.InvalidData, match="needs the people"):
+    with pytest.raises(rk.errors.InvalidData, match="needs the people"):
         small_audit(counts, defences=[Sample(share=0.5)])
-    with pytest.raises(rk.InvalidData, match="needs the people"):
+    with pytest.raises(rk.errors.InvalidData, match="needs the people"):
         small_audit(Release.of(counts), truth=truth, defences=[Sample(share=0.5)])
-    with pytest.raises(rk.InvalidSetting, match="seeds"):
+    with pytest.raises(rk.errors.InvalidSetting, match="seeds"):
         small_audit(truth, seeds=0)
-    with pytest.raises(rk.InvalidData, match="cannot be audited"):
+    with pytest.raises(rk.errors.InvalidData, match="cannot be audited"):
         small_audit(truth.cells)
     others = random_truth(np.random.default_rng(0), people=24, places=25, steps=truth.steps)
-    with pytest.raises(rk.InvalidData, match="truth"):
+    with pytest.raises(rk.errors.InvalidData, match="truth"):
         small_audit(counts, truth=others)
-    with pytest.raises(rk.InvalidData, match="other locations or times"):
+    with pytest.raises(rk.errors.InvalidData, match="other locations or times"):
         small_audit(Release.of(counts), truth=others)
 
 

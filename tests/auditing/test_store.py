@@ -56,7 +56,7 @@ def test_a_pickle_in_the_store_is_not_opened(tmp_path):
 
 def test_store_is_a_folder(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(rk.InvalidData, match="folder"):
+    with pytest.raises(rk.errors.InvalidData, match="folder"):
         Store(tmp_path / "file")
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_was_replaced_by_another_s_is_not_its_own(tmp_path):
 
 def test_a_folder_of_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.npz").write_bytes(b"years of work")
-    with pytest.raises(rk.InvalidData, match="other things"):
+    with pytest.raises(rk.errors.InvalidData, match="other things"):
         Store(tmp_path)
 
 
@@ -127,7 +127,7 @@ def test_nothing_is_removed_from_a_folder_that_no_audit_made(tmp_path):
     (tmp_path / TASKS / name).write_bytes(b"years of work")
     assert remove_tasks(tmp_path / TASKS) == 0
     for resume in (True, False):
-        with pytest.raises(rk.InvalidData, match="left as it is"):
+        with pytest.raises(rk.errors.InvalidData, match="left as it is"):
             begin_output(tmp_path, resume=resume)
     assert (tmp_path / TASKS / name).read_bytes() == b"years of work"
 
@@ -138,7 +138,7 @@ def test_nothing_is_removed_through_a_link(tmp_path):
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / TASKS).symlink_to(folder)
     assert remove_tasks(tmp_path / "two" / TASKS) == 0
-    with pytest.raises(rk.InvalidData, match="left as it is"):
+    with pytest.raises(rk.errors.InvalidData, match="left as it is"):
         begin_output(tmp_path / "two", resume=False)
     assert len(tasks_in(folder)) == 1
 
@@ -148,7 +148,7 @@ def test_an_output_of_version_0_1_is_named_and_left_alone(tmp_path):
     (tmp_path / "cells" / ("a" * 40 + ".npz")).write_bytes(b"old")
     (tmp_path / "audit.json").write_text("{}")
     for resume in (True, False):
-        with pytest.raises(rk.InvalidData, match=r"Rekindle 0\.1"):
+        with pytest.raises(rk.errors.InvalidData, match=r"Rekindle 0\.1"):
             begin_output(tmp_path, resume=resume)
     assert (tmp_path / "cells" / ("a" * 40 + ".npz")).read_bytes() == b"old"
 

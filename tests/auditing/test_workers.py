@@ -85,11 +85,11 @@ def test_a_process_that_dies_costs_nothing(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_processes_that_keep_dying_are_given_up():
-    with workers_of(2, None) as workers, pytest.raises(rk.Stopped, match="keep dying"):
+    with workers_of(2, None) as workers, pytest.raises(rk.errors.Stopped, match="keep dying"):
         Runner(Store(None), workers).run({n: Task((n,), always_die, (n,)) for n in range(3)})
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True])
 def test_refuses_odd_numbers_of_workers(wrong):
-    with pytest.raises(rk.InvalidSetting, match="workers"), workers_of(wrong, None):
+    with pytest.raises(rk.errors.InvalidSetting, match="workers"), workers_of(wrong, None):
         pass

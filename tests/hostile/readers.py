@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import re
+import shutil
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -441,7 +442,9 @@ def _folder(kind: str) -> dict[str, bytes]:
             for part in counts.days():
                 run.feed(part)
             run.save(path / "run.npz")
-            Store(path).put(_Cell((), parse_step, ()), Result({"a": 1.5}, {"b": np.arange(3.0)}))
+            Store(path / "tasks").put(_Task((), parse_step, ()), Result({"a": 1.5}, {"b": np.arange(3.0)}))
+            shutil.copy(path / "tasks" / "task.npz", path)
+            shutil.rmtree(path / "tasks")
         return {file.name: file.read_bytes() for file in path.iterdir() if not file.name.startswith(".")}
 
 
@@ -461,16 +464,18 @@ def _within(kind: str, read: Callable[[Path], object]) -> Callable[[Path], objec
     return read_folder
 
 
-class _Cell(Task):
+class _Task(Task):
     @property
     def key(self) -> str:
-        return "cell"
+        return "task"
 
 
-def _cell(folder: Path) -> object:
-    found = Store(folder).get(_Cell((), parse_step, ()))
+def _task(folder: Path) -> object:
+    store = Store(None)
+    store.folder = folder
+    found = store.get(_Task((), parse_step, ()))
     if found is None:
-        raise rk.errors.InvalidFile(folder / "cell.npz", "it is damaged, and computed again.")
+        raise rk.errors.InvalidFile(folder / "task.npz", "it is damaged, and computed again.")
     return found
 
 
@@ -683,7 +688,7 @@ READERS = {
             lambda f: rk.resume(f / "run.npz").trajectories(),
         ),
         Reader(
-            "cell of an audit", "cell.npz", _stored("run", "cell.npz"), _npz(_stored("run", "cell.npz"), TEXTS), _cell
+            "task of an audit", "task.npz", _stored("run", "task.npz"), _npz(_stored("run", "task.npz"), TEXTS), _task
         ),
         Reader("points csv", "x.csv", _built(_raw), _raw, _points("x.csv")),
         Reader(

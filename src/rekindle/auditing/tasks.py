@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks import Attack, Recovery
-from rekindle.auditing.shim import REFERENCES
+from rekindle.attacks import REFERENCES, Attack, Recovery
 from rekindle.defences import Defence, NothingLeft
 from rekindle.errors import InvalidSetting, RekindleError
 from rekindle.evaluation import (
