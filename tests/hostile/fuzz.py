@@ -25,7 +25,7 @@ SHARES = {
     "dataset.json": 100,
     "recovery.json": 100,
     "saved run": 60,
-    "cell of an audit": 60,
+    "task of an audit": 60,
     "counts csv": 60,
     "counts parquet": 60,
     "locations csv": 40,

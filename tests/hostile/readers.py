@@ -420,7 +420,7 @@ def _valid(suffix: str, kind: str) -> Callable[[], tuple[bytes, ...]]:
 
 @cache
 def _folder(kind: str) -> dict[str, bytes]:
-    """The files of a dataset or recovery folder, a saved run or a cell of an audit."""
+    """The files of a dataset or recovery folder, a saved run or a task of an audit."""
     import tempfile
 
     counts = people().counts()
