@@ -55,7 +55,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["exact", "knock-knock", "zero-knowledge"])
     given = parser.parse_args()
     data = {
-        "synthetic city": lambda: rk.SyntheticCity(people=given.people, days=given.hours // 24, step="1h").trajectories()
+        "synthetic city": lambda: rk.SyntheticCity(
+            people=given.people, days=given.hours // 24, step="1h"
+        ).trajectories()
     }
     for one in given.dataset:
         name, _, folder = one.partition("=")

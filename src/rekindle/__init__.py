@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from rekindle.io import write_locations as write_locations
     from rekindle.io import write_release as write_release
     from rekindle.io import write_trajectories as write_trajectories
+    from rekindle.membership import infer_membership as infer_membership
     from rekindle.model import Calendar as Calendar
     from rekindle.model import Counts as Counts
     from rekindle.model import Dataset as Dataset
@@ -71,6 +72,7 @@ _NAMES = {
     "evaluation": "evaluate reference_scores",
     "io": "read_counts read_dataset read_locations read_recovery read_release read_trajectories "
     "write_counts write_dataset write_locations write_release write_trajectories",
+    "membership": "infer_membership",
     "model": "Calendar Counts Dataset Locations Release Trajectories",
     "repairing": "repair",
     "report": "figures",

@@ -75,12 +75,16 @@ class Channel:
         scale = noise.budget(calendar).scale if noise is not None else 0.0
         return cls(noise, scale, tuple(before), tuple(after), included)
 
-    def draw(self, counts: NDArray[np.float64], draws: int, random: np.random.Generator) -> NDArray[np.float64]:
-        """Publish numbers several times: (draws, numbers) float64, NaN where withheld."""
-        values = np.repeat(_apply(self.before, counts[None, :]), draws, axis=0)
+    def publish(self, counts: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+        """Publish numbers (draws, numbers) float64; NaN where they are withheld."""
+        values = _apply(self.before, counts)
         if self.noise is not None:
             values = values + self.noise.draw(random, self.scale, values.shape)
         return _apply(self.after, values)
+
+    def draw(self, counts: NDArray[np.float64], draws: int, random: np.random.Generator) -> NDArray[np.float64]:
+        """Publish the same numbers several times: (draws, numbers) float64."""
+        return self.publish(np.repeat(counts[None, :], draws, axis=0), random)
 
     def log_likelihood(self, published: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Logarithm of the probability (or the density) of published numbers, given the true ones.

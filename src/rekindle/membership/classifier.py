@@ -7,83 +7,75 @@ knowledge (Guan, Guépin et al. 2024) they are invented from the release alone.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from rekindle.errors import InvalidSetting
-from rekindle.membership.traces import Traces
+from rekindle.membership.channel import Channel
 
-__all__ = ["Groups", "score_releases"]
+__all__ = ["Groups", "choose_numbers", "score_releases"]
 
 TRAINING, VALIDATION = 400, 100
 """Simulated releases to train on, in pairs with the same others, and to choose the threshold with."""
-MOST_FEATURES = 4_000
-"""Numbers of a release that the classifier looks at: those of the steps and locations at which the person is counted, and the busiest."""
+MOST_NUMBERS = 4_000
+"""Numbers of a release that the classifier looks at: where the person is counted, and the largest ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Releases of groups of people.
+    """Releases of random groups of people.
 
     Attributes
     ----------
     traces
-        The people that groups are drawn from.
+        (people, numbers) sparse: in which numbers of a release each person is counted.
     size
         People in a group.
-    shape
-        Steps and locations of a release.
-    protect
-        What the publisher does to counts (steps, locations) float64; drawn afresh at each call.
+    channel
+        What is done to a number before it is published.
     """
 
-    traces: Traces
+    traces: csr_array
     size: int
-    shape: tuple[int, int]
-    protect: Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.float64]]
+    channel: Channel
 
-    def others(self, random: np.random.Generator, without: int | None = None) -> NDArray[np.float64]:
-        """Counts of a random group that is one person short: (steps, locations) float64."""
-        options = np.arange(len(self.traces)) if without is None else np.delete(np.arange(len(self.traces)), without)
-        counts = np.zeros(self.shape)
-        for person in random.choice(options, min(self.size - 1, len(options)), replace=False):
-            np.add.at(counts, self.traces[person], 1)
-        return counts
+    def looking_at(self, numbers: NDArray[np.int64]) -> Groups:
+        """The same people, counted in some numbers only."""
+        return Groups(self.traces[:, numbers], self.size, self.channel)
 
-    def release(
-        self,
-        counts: NDArray[np.float64],
-        person: tuple[NDArray[np.int64], NDArray[np.int64]],
-        features: NDArray[np.int64],
-        random: np.random.Generator,
-    ) -> NDArray[np.float32]:
-        """Publish the counts of others and one person: the features, withheld numbers as 0."""
-        counts = counts.copy()
-        np.add.at(counts, person, 1)
-        return np.nan_to_num(self.protect(counts, random)).ravel()[features].astype(np.float32)
+    def others(self, groups: int, random: np.random.Generator, without: int | None = None) -> NDArray[np.float64]:
+        """Counts of groups that are one person short: (groups, numbers) float64."""
+        people = np.arange(self.traces.shape[0])
+        options = people if without is None else np.delete(people, without)
+        chosen = [random.choice(options, self.size - 1, replace=False) for _ in range(groups)]
+        rows = np.repeat(np.arange(groups), self.size - 1)
+        drawn = csr_array((np.ones(len(rows)), (rows, np.concatenate(chosen))), shape=(groups, len(people)))
+        return np.asarray((drawn @ self.traces).toarray(), np.float64)
+
+    def anyone(self, number: int, random: np.random.Generator, without: int | None = None) -> NDArray[np.float64]:
+        """Random people: (number, numbers) float64."""
+        people = np.arange(self.traces.shape[0])
+        options = people if without is None else np.delete(people, without)
+        return np.asarray(self.traces[random.choice(options, number)].toarray(), np.float64)
+
+    def publish(self, counts: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float32]:
+        """Protect counts; withheld numbers become 0."""
+        return np.nan_to_num(self.channel.publish(counts, random)).astype(np.float32)
 
 
-def choose_features(
-    person: tuple[NDArray[np.int64], NDArray[np.int64]], busy: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """The numbers that the classifier looks at: (features,) int64 positions in the flattened release."""
-    own = np.unique(np.ravel_multi_index(person, busy.shape))
-    rest = np.argsort(-busy.ravel(), kind="stable")
-    rest = rest[~np.isin(rest, own)][: max(MOST_FEATURES - len(own), 0)]
-    return np.sort(np.concatenate([own, rest]))
+def choose_numbers(person: NDArray[np.int64], busy: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The numbers that the classifier looks at: (numbers,) int64 positions in the flattened release."""
+    largest = np.argsort(-busy, kind="stable")
+    rest = largest[~np.isin(largest, person)][: max(MOST_NUMBERS - len(person), 0)]
+    return np.sort(np.concatenate([person, rest]))
 
 
 def score_releases(
-    groups: Groups,
-    person: tuple[NDArray[np.int64], NDArray[np.int64]],
-    releases: Sequence[NDArray[np.float64]],
-    *,
-    busy: NDArray[np.float64],
-    random: np.random.Generator,
+    groups: Groups, person: NDArray[np.float64], releases: NDArray[np.float32], random: np.random.Generator
 ) -> tuple[NDArray[np.float64], float]:
     """Train on simulated releases, and say of others how much they look as if the person were in them.
 
@@ -92,11 +84,9 @@ def score_releases(
     groups
         Where simulated groups come from; the person is not among them.
     person
-        Steps and locations at which the person is known to be counted.
+        (numbers,) float64: in which numbers the person is known to be counted.
     releases
-        Published numbers (steps, locations) float64 to score.
-    busy
-        (steps, locations) float64: how much is published where, to choose features by.
+        (releases, numbers) float32: published numbers to score.
     random
         Where groups and noise come from.
 
@@ -104,15 +94,9 @@ def score_releases(
     -------
     (releases,) float64 scores, and the threshold with the largest difference of true and false positives.
     """
-    features = choose_features(person, busy)
-    rows, labels = [], []
-    for _ in range(TRAINING // 2):
-        counts = groups.others(random)
-        other = groups.traces[int(random.integers(len(groups.traces)))]
-        for member, label in ((person, 1), (other, 0)):
-            rows.append(groups.release(counts, member, features, random))
-            labels.append(label)
-    train = np.array(rows)
+    others = groups.others(TRAINING // 2, random)
+    pairs = np.concatenate([others + person, others + groups.anyone(len(others), random)])
+    train, labels = groups.publish(pairs, random), np.repeat([1, 0], len(others))
     mean, spread = train.mean(axis=0), train.std(axis=0)
     varies = spread > 0
 
@@ -120,16 +104,13 @@ def score_releases(
         return np.asarray(((values - mean) / np.where(varies, spread, 1.0))[:, varies], np.float32)
 
     model = _logistic()
-    model.fit(standard(train), np.array(labels))
-    check, truth = [], np.arange(VALIDATION) % 2
-    for is_in in truth:
-        other = groups.traces[int(random.integers(len(groups.traces)))]
-        check.append(groups.release(groups.others(random), person if is_in else other, features, random))
-    found = model.decision_function(standard(np.array(check)))
+    model.fit(standard(train), labels)
+    is_in = np.arange(VALIDATION) % 2 == 1
+    unpaired = np.where(is_in[:, None], person, groups.anyone(VALIDATION, random))
+    found = model.decision_function(standard(groups.publish(groups.others(VALIDATION, random) + unpaired, random)))
     levels = np.unique(found)
-    gain = [((found >= level) & (truth == 1)).sum() - ((found >= level) & (truth == 0)).sum() for level in levels]
-    given = np.array([np.nan_to_num(one).ravel()[features] for one in releases], np.float32)
-    return np.asarray(model.decision_function(standard(given)), np.float64), float(levels[int(np.argmax(gain))])
+    gain = [(found[is_in] >= level).sum() - (found[~is_in] >= level).sum() for level in levels]
+    return np.asarray(model.decision_function(standard(releases)), np.float64), float(levels[int(np.argmax(gain))])
 
 
 def _logistic() -> Any:

@@ -9,15 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from rekindle import checks
-from rekindle.defences import Chain, Defence, Noise
+from rekindle.defences import Chain, Defence
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.membership.channel import Channel, rebuild_defence
-from rekindle.membership.classifier import Groups, score_releases
+from rekindle.membership.classifier import Groups, choose_numbers, score_releases
 from rekindle.membership.epsilon import counted_epsilon, most_provable_epsilon
 from rekindle.membership.exact import FALSE_POSITIVES, auc_of, log_ratio, tell_apart, true_positives_of
-from rekindle.membership.traces import Traces, synthesise
+from rekindle.membership.traces import synthesise
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.progress import Progress
 
@@ -317,77 +318,61 @@ def _classified(
     traces = _traces(people)
     if method == "knock-knock" and reference is None:
         half = people.people // 2
-        tested, pool = order[half:], [traces[person] for person in order[:half]]
+        tested, pool = order[half:], traces[order[:half]]
         known_people = "The attacker has the traces of half of the people, who are not in the releases."
     elif method == "knock-knock" and reference is not None:
         pool = _traces(chain.coarsen(reference))
         known_people = f"The attacker has the traces of {reference.people} other people."
     else:
-        pool, known_people = [], "The attacker has the release alone."
+        pool, known_people = traces[:0], "The attacker has the release alone."
     size = group if group is not None else max(len(tested) // 2, 2)
     if not 2 <= size < len(tested):
         raise InvalidSetting(
             f"`group` is {size}; it must be at least 2, and less than the {len(tested)} people whom groups are drawn from.",
             "group",
         )
-    after = [
-        one
-        for one in chain.defences
-        if not one.keeps_sensitivity or isinstance(one, Noise) or one.caps_at is not None
-    ]
-    publisher = _Publisher(Chain(after), release)
+    channel = Channel.of(chain, release.calendar)
     if method == "zero-knowledge":
-        pool = synthesise(release, size, publisher, number=_SYNTHETIC, random=random)
-    shape = (people.steps, len(people.locations))
-    busy = np.nan_to_num(release.values)
-    train = Groups(pool, min(size, len(pool)), shape, publisher)
-    test = Groups([traces[person] for person in tested], size, shape, publisher)
-    jobs = (
-        delayed(_classify)(train, test, at, known, busy, [seed, 3, int(at)])
-        for at in range(min(targets, len(tested)))
-    )
+        pool = synthesise(release, size, channel, number=_SYNTHETIC, random=random)
+    train = Groups(pool, min(size, pool.shape[0]), channel)
+    test = Groups(traces[tested], size, channel)
+    busy = np.nan_to_num(release.values).ravel()
+    number = min(targets, len(tested))
+    jobs = (delayed(_classify)(train, test, at, known, busy, [seed, 3, at]) for at in range(number))
     found = []
-    for done, (at, inside, outside) in enumerate(Parallel(n_jobs=workers, return_as="generator")(jobs)):
-        person = tested[at]
+    for at, (inside, outside) in enumerate(Parallel(n_jobs=workers, return_as="generator")(jobs)):
         rates = tuple(true_positives_of(inside, outside, rate) for rate in FALSE_POSITIVES)
-        found.append(PersonMembership(people.people_ids[person], people.steps, auc_of(inside, outside), rates))
+        name = people.people_ids[tested[at]]
+        found.append(PersonMembership(name, people.steps, auc_of(inside, outside), rates))
         if progress is not None:
-            progress(done + 1, min(targets, len(tested)))
+            progress(at + 1, number)
     note = f"{known_people} {known:.0%} of the person's points are known. Groups of {size} people."
     return Membership(method, _ranked(found), size, _TESTS, None, None, None, note)
 
 
-@dataclass(frozen=True, eq=False)
-class _Publisher:
-    """What is done to counts (steps, locations) at the resolution of a release."""
-
-    chain: Chain
-    release: Release
-
-    def __call__(self, counts: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-        seeded = self.chain.seeded(int(random.integers(2**32)))
-        return seeded(Release(counts, self.release.locations, self.release.calendar)).values
-
-
 def _classify(
-    train: Groups, test: Groups, at: int, known: float, busy: NDArray[np.float64], seed: Sequence[int]
-) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+    train: Groups, test: Groups, person: int, known: float, busy: NDArray[np.float64], seed: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores of releases with the person, and of others without: twice (releases,) float64."""
     random = np.random.default_rng(seed)
-    steps, locations = test.traces[at]
-    kept = np.sort(random.permutation(len(steps))[: max(round(known * len(steps)), 1)])
-    releases = []
-    for number in range(_TESTS):
-        counts = test.others(random, without=at)
-        other = int(random.choice(np.delete(np.arange(len(test.traces)), at)))
-        np.add.at(counts, test.traces[at] if number % 2 else test.traces[other], 1)
-        releases.append(test.protect(counts, random))
-    scores, _ = score_releases(train, (steps[kept], locations[kept]), releases, busy=busy, random=random)
-    return at, scores[1::2], scores[::2]
+    own = test.traces[[person]].indices.astype(np.int64)
+    kept = np.sort(random.permutation(own)[: max(round(known * len(own)), 1)])
+    numbers = choose_numbers(kept, busy)
+    train, test = train.looking_at(numbers), test.looking_at(numbers)
+    others = test.others(_TESTS, random, without=person)
+    with_person = test.publish(others[::2] + test.traces[[person]].toarray(), random)
+    without = test.publish(others[1::2] + test.anyone(_TESTS // 2, random, without=person), random)
+    known_row = np.isin(numbers, kept).astype(np.float64)
+    scores, _ = score_releases(train, known_row, np.concatenate([with_person, without]), random)
+    return scores[: len(with_person)], scores[len(with_person) :]
 
 
-def _traces(people: Trajectories) -> Traces:
-    steps = np.arange(people.steps)
-    return [(steps, row.astype(np.int64)) for row in people.cells]
+def _traces(people: Trajectories) -> csr_array:
+    """In which numbers of a release each person is counted: (people, steps x locations) sparse."""
+    columns = np.arange(people.steps) * len(people.locations) + people.cells
+    shape = (people.people, people.steps * len(people.locations))
+    rows = np.repeat(np.arange(people.people), people.steps)
+    return csr_array((np.ones(columns.size), (rows, columns.ravel())), shape=shape)
 
 
 def _ranked(found: list[PersonMembership]) -> tuple[PersonMembership, ...]:

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.spatial import Delaunay, QhullError
 
+from rekindle.membership.channel import Channel
 from rekindle.model import Locations, Release
 
-__all__ = ["Traces", "synthesise"]
+__all__ = ["synthesise"]
 
 PLACES = 10
 """Locations that a synthetic person visits."""
 ROUNDS = 5
 _CLOSE = 0.05
 
-Traces = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""For each person the steps and the locations at which that person is counted."""
-
 
 def synthesise(
-    release: Release,
-    people: int,
-    protect: Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.float64]],
-    *,
-    number: int,
-    random: np.random.Generator,
-) -> Traces:
+    release: Release, people: int, channel: Channel, *, number: int, random: np.random.Generator
+) -> csr_array:
     """Invent people who would make such a release.
 
     Parameters
@@ -37,12 +29,16 @@ def synthesise(
         What is published.
     people
         How many people are counted in it.
-    protect
-        What the publisher does to counts (steps, locations) float64.
+    channel
+        What is done to a number before it is published.
     number
         How many people to invent.
     random
         Where they come from.
+
+    Returns
+    -------
+    (number, steps x locations) sparse: in which numbers of the release each is counted.
 
     Notes
     -----
@@ -60,14 +56,15 @@ def synthesise(
     total = max(published.sum(), 1.0)
     mean = total / people
 
-    def invent(size: int) -> Traces:
-        return [_person(places, times, neighbours, mean, random) for _ in range(size)]
+    def invent(size: int) -> csr_array:
+        found = [_person(places, times, neighbours, mean, random) for _ in range(size)]
+        rows = np.repeat(np.arange(size), [len(steps) for steps, _ in found])
+        columns = np.concatenate([steps * len(places) + locations for steps, locations in found])
+        return csr_array((np.ones(len(rows)), (rows, columns)), shape=(size, published.size))
 
     for _ in range(ROUNDS):
-        counts = np.zeros_like(published)
-        for steps, locations in invent(people):
-            np.add.at(counts, (steps, locations), 1)
-        reached = np.nan_to_num(protect(counts, random)).sum()
+        counts = np.asarray(invent(people).sum(axis=0), np.float64)
+        reached = np.nan_to_num(channel.publish(counts[None, :], random)).sum()
         if reached <= 0 or abs(reached / total - 1) < _CLOSE:
             break
         mean = float(np.clip(mean * total / reached, 1.0, len(times)))
