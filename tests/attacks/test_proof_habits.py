@@ -53,12 +53,12 @@ def test_counts_confidence_and_costs(counts, found):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"effort": "much"}, "effort is 'much'"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": True}, "seed is True"),
-        ({"seed": None}, "seed is None"),
-        ({"workers": 0}, "workers is 0"),
-        ({"workers": 1.5}, "workers is 1.5"),
+        ({"effort": "much"}, "`effort` is 'much'"),
+        ({"seed": -1}, "`seed` is -1"),
+        ({"seed": True}, "`seed` is True"),
+        ({"seed": None}, "`seed` is None"),
+        ({"workers": 0}, "`workers` is 0"),
+        ({"workers": 1.5}, "`workers` is 1.5"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, words):

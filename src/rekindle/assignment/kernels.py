@@ -2,28 +2,37 @@
 
 Numba keeps what it compiled beside the source, or in the folder that ``NUMBA_CACHE_DIR`` names. On its own it notices a
 change in the file of the outermost function only; here it is given a stamp of all files that hold kernels.
+
+Kernels are compiled at set-up (``python -m rekindle.attacks.compile``), or when they are first used: the logger
+``rekindle`` then says so.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import platform
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding
 import numba
 from numba.core.event import Event, Listener, register
 
-__all__ = ["compiled", "source_stamp"]
+__all__ = ["compiled", "completion_mark", "ensure_compiled", "source_stamp"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 logger = logging.getLogger("rekindle")
+
+MESSAGE = "Compiling Rekindle's kernels, once; this takes about a minute."
 
 
 @cache
@@ -60,6 +69,30 @@ def compiled(**flags: Any) -> Callable[[Kernel], Kernel]:
     return compile_kernel
 
 
+def ensure_compiled() -> None:
+    """Compile all kernels unless that was done, in a process of its own, which ends at once when it is stopped.
+
+    Processes that are about to run attacks would otherwise compile the same kernels side by side, and an interrupt
+    within the compiler may be lost.
+    """
+    mark = completion_mark()
+    if mark is None or mark.exists() or not sys.executable:
+        return
+    logger.info(MESSAGE)
+    subprocess.run([sys.executable, "-m", "rekindle.attacks.compile"], capture_output=True, check=False)
+
+
+def completion_mark() -> Path | None:
+    """Give the file that says that these kernels are compiled, for this Python and processor; None if nothing is kept."""
+    from rekindle.assignment.step_kernel import run_steps  # which needs this module
+
+    folder = getattr(getattr(run_steps, "stats", None), "cache_path", None)
+    if folder is None:
+        return None
+    made_for = f"{platform.python_version()}-{numba.__version__}-{llvmlite.binding.get_host_cpu_name()}"
+    return Path(folder) / f"rekindle-{source_stamp()[:16]}-{made_for}.compiled"
+
+
 class _Announcement(Listener):
     """Says once that kernels are being compiled, because that takes a while."""
 
@@ -70,7 +103,7 @@ class _Announcement(Listener):
         module = event.data["dispatcher"].py_func.__module__
         if module.startswith("rekindle.") and not self._said.is_set():
             self._said.set()
-            logger.info("Compiling Rekindle's kernels, once; this takes about a minute.")
+            logger.info(MESSAGE)
 
     def on_end(self, event: Event) -> None:
         pass

@@ -1,28 +1,17 @@
 """Compile the kernels once, so that no later run waits for it: ``python -m rekindle.attacks.compile``.
 
-Without this they are compiled when they are first used, which takes about a minute in all; the logger ``rekindle`` then
-says so. See `rekindle.assignment.kernels` for where they are kept.
+Without this they are compiled when they are first used; see `rekindle.assignment.kernels`.
 """
 
 from __future__ import annotations
 
-import platform
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
-
-import llvmlite.binding
-import numba
 import numpy as np
 
-from rekindle.assignment.kernels import source_stamp
-from rekindle.assignment.step_kernel import run_steps
+from rekindle.assignment.kernels import completion_mark
 from rekindle.attacks import ATTACKS
-from rekindle.errors import RekindleError
 from rekindle.model import Calendar, Counts, Locations
 
-__all__ = ["compile_kernels", "ensure_compiled"]
+__all__ = ["compile_kernels"]
 
 
 def compile_kernels() -> None:
@@ -36,38 +25,9 @@ def compile_kernels() -> None:
     for kind in ATTACKS.values():
         quick = {"effort": "low"} if "effort" in kind().settings() else {}
         kind(**quick).recover(counts)
-    note = _note()
-    if note is not None:
-        note.touch()
-
-
-def ensure_compiled(notice: Callable[[str], None] | None = None) -> None:
-    """Compile the kernels unless that was done, in a process of its own, which can be stopped at any time.
-
-    Several processes that are about to run attacks would otherwise compile the same kernels side by side.
-
-    Parameters
-    ----------
-    notice
-        Called with a sentence before the work begins, which takes about a minute.
-    """
-    note = _note()
-    if note is None or note.exists():
-        return
-    if notice is not None:
-        notice("Compiling Rekindle's kernels, once; this takes about a minute.")
-    done = subprocess.run([sys.executable, "-m", __name__], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RekindleError(f"The kernels cannot be compiled: {done.stderr.strip()[-500:]}")
-
-
-def _note() -> Path | None:
-    """Give the file that says that these kernels are compiled, for this Python and processor; None if nothing is kept."""
-    folder = getattr(getattr(run_steps, "stats", None), "cache_path", None)
-    if folder is None:
-        return None
-    made_for = f"{platform.python_version()}-{numba.__version__}-{llvmlite.binding.get_host_cpu_name()}"
-    return Path(folder) / f"rekindle-{source_stamp()[:16]}-{made_for}.compiled"
+    mark = completion_mark()
+    if mark is not None:
+        mark.touch()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rekindle.assignment.kernels import ensure_compiled
 from rekindle.attacks.base import Attack, Recovery, Run
 from rekindle.attacks.saving import SavedRun, read_run
 from rekindle.errors import InvalidData
@@ -79,6 +80,7 @@ def recover_into(
         if attack.revises and stored.complete:
             checkpoint.unlink(missing_ok=True)
             return Recovery(stored.trajectories, attack, stored.confidence)
+    ensure_compiled()
     try:
         _restore(run, stored, checkpoint, counts)
         if run.steps_done < counts.steps:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import rekindle
 from rekindle import checks
+from rekindle.assignment.kernels import ensure_compiled
 from rekindle.auditing.store import Store, Task, code
 from rekindle.auditing.tasks import Result
 from rekindle.errors import InvalidSetting, Stopped
@@ -89,6 +90,7 @@ def workers_of(workers: int | None, cluster: str | None) -> Iterator[Workers]:
     count = joblib.cpu_count() if workers is None else checks.whole("workers", workers, least=1)
 
     def on_cores(tasks: Sequence[Task]) -> Iterator[tuple[int, Result]]:
+        ensure_compiled()
         if count == 1 or len(tasks) < 2:
             yield from ((position, _call(task)) for position, task in enumerate(tasks))
             return
