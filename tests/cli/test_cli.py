@@ -154,6 +154,7 @@ def test_json_is_all_there_is_on_standard_output(data):
             ("audit", "data/counts.parquet", "--locations", "data/locations.parquet", "--out", "other", *QUICK),
             "verdict",
         ),
+        (("defend", "data", "--out", "r.csv", "--suppress-below", "2"), "utility"),
     ):
         found = call(*command, "--format", "json", "--quiet")
         assert (found.code, found.err) == (0, ""), command

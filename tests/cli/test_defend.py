@@ -120,7 +120,7 @@ def test_a_sample_needs_the_people(tmp_path, capsys):
     counts = rk.SyntheticCity(people=8, days=1, step="6h").trajectories().counts()
     rk.write_dataset(tmp_path / "city", counts=counts)
     assert run(tmp_path / "city", "--out", tmp_path / "r.csv", "--sample", 0.5) == 2
-    assert "has no truth" in " ".join(capsys.readouterr().err.split())
+    assert "has no ground truth" in " ".join(capsys.readouterr().err.split())
 
 
 def test_keeps_a_file_that_is_there(dataset, tmp_path, capsys):

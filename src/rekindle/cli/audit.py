@@ -9,7 +9,7 @@ import typer
 from joblib import cpu_count
 
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing import Audit, begin_output, check_output
+from rekindle.auditing import Audit, Estimate, ReleaseRisk, begin_output, check_output
 from rekindle.auditing import audit as run_audit
 from rekindle.cli.console import console, note, print_json, say, showing_progress, table
 from rekindle.cli.options import (
@@ -69,7 +69,12 @@ def audit(
         Path | None, typer.Option(help="Dataset folder with the ground truth behind a published table.")
     ] = None,
     people: Annotated[
-        int | None, typer.Option(min=1, help="How many people are counted, if an attacker would know it.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of people that the attacker takes to be counted. Default: the true number, which is normally "
+            "public; without ground truth, a guess from the release. An attacker who has to guess is shown beside.",
+        ),
     ] = None,
     include_truth: Annotated[
         bool, typer.Option("--include-truth", help="Put the true trajectories into the report. They are sensitive.")
@@ -193,22 +198,31 @@ def audit(
 def show(found: Audit) -> None:
     """Print the answer, and every release in a row."""
     say(("\n" + words.headline(found), "bold"), f" ({found.verdict.level})")
-    for sentence in [*words.summary(found), *words.advice(found), *found.unknown]:
+    for sentence in [*words.summary(found), *words.advice(found), *found.unknown, *found.warnings]:
         console.print(f"- {sentence}")
-    rows = []
-    for one in found.releases:
-        best, use = one.strongest, one.utility
-        share = (
-            "unknown"
-            if best.advantage is None
-            else f"{best.advantage.value:.2f} ({best.advantage.low:.2f}–{best.advantage.high:.2f})"
-        )
-        accuracy = "unknown" if best.accuracy is None else f"{best.accuracy.value:.2f}"
-        rows.append([one.label, best.attack, accuracy, share, "–" if use is None else f"{use['count_error']:.2f}"])
-    head = ["release", "strongest", "accuracy", "advantage over chance", "error of counts"]
+    head = ["release", "strongest", "accuracy", "advantage", "people guessed", "exposed", "count error"]
+    rows = [[one.label, *_cells(one)] for one in found.releases]
     console.print(table("What each release gives away, and what it costs", head, rows))
+    console.print("Advantage: over chance, with its limits. People guessed: if the number of people is not known.")
     for name, reason in found.left_out.items():
         console.print(f"Not tried: {name}. {reason}")
+
+
+def _cells(one: ReleaseRisk) -> list[str]:
+    best = one.strongest
+    exposed = "–" if best.exposed is None else f"{best.exposed.half.people:,} of {best.exposed.half.of:,}"
+    return [
+        best.attack,
+        "unknown" if best.accuracy is None else f"{best.accuracy.value:.2f}",
+        "unknown" if best.advantage is None else _limits(best.advantage),
+        "–" if one.guessed is None else f"{one.guessed.advantage.value:.2f}",
+        exposed,
+        "–" if one.utility is None else f"{one.utility['count_error']:.2f}",
+    ]
+
+
+def _limits(value: Estimate) -> str:
+    return f"{value.value:.2f} ({value.low:.2f}–{value.high:.2f})"
 
 
 def _make(name: str, effort: str | None) -> Attack:

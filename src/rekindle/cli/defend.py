@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from rekindle.cli.console import console, say, table
-from rekindle.cli.options import CellSide, LocationsFile, Overwrite, Quiet, TableStep
+from rekindle.cli.console import console, print_json, say, table
+from rekindle.cli.options import CellSide, Format, LocationsFile, Overwrite, Quiet, TableStep
 from rekindle.cli.shared import read_input
 from rekindle.defences import (
     PRESETS,
@@ -82,6 +83,7 @@ def defend(
         Literal["long", "wide"], typer.Option(help="A row for each number, or a column for each location.")
     ] = "long",
     overwrite: Overwrite = False,
+    output_format: Format = "text",
     quiet: Quiet = False,
 ) -> None:
     """Protect counts and write a release for publication.
@@ -112,7 +114,6 @@ def defend(
         if preset not in PRESETS:
             raise InvalidSetting(f"There is no preset {preset!r}; choose {', '.join(PRESETS)}.")
         chosen = [PRESETS[preset]]
-        console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}")
     if defence is not None:
         chosen = [parse_defence(defence)]
     places = out.with_name(f"{out.stem}.locations.csv")
@@ -125,14 +126,27 @@ def defend(
         data = data.with_locations(listed.declare_public())
     chain = Chain(chosen).for_publication()
     if chain.needs_people and data.truth is None:
-        raise InvalidData(f"{dataset} has no truth, and a sample of the people needs the people themselves.")
+        raise InvalidData(f"{dataset} has no ground truth, and a sample of the people needs the people themselves.")
     with output(out):
         release = chain(data.truth if chain.needs_people and data.truth is not None else data.counts)
         write_release(out, release, form=form, overwrite=overwrite)
         write_locations(places, release.locations, overwrite=overwrite)
+    left = utility(data.counts, release, scale=chain.scale)
+    if output_format == "json":
+        print_json(
+            {
+                "defences": [asdict(one) for one in release.defences],
+                "budgets": [asdict(one) for one in budgets(chain, data.calendar)],
+                "utility": {one.name: one.value(left) for one in UTILITIES},
+                "release": str(out),
+                "locations": str(places),
+            }
+        )
+        return
+    if preset is not None:
+        console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}")
     console.print(f"Done to the counts: {release.describe()}")
     show_budgets(chain, data.calendar)
-    left = utility(data.counts, release, scale=chain.scale)
     rows = [[f"{m.meaning} ({m.unit}, {m.direction} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
     console.print(table("What a reader loses", ["", "release"], rows))
     say(f"The release: {out}, its locations: {places}")
