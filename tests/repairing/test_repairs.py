@@ -17,7 +17,7 @@ from rekindle.defences import (
     Round,
     Suppress,
 )
-from rekindle.model import Release
+from rekindle.model import AppliedDefence, Release
 from rekindle.repairing import REPAIRS, guess_people, repair
 from rekindle.repairing.whole import nearest_counts
 
@@ -35,15 +35,36 @@ def test_untouched_counts_come_back(truth):
 published = hnp.arrays(
     np.float64,
     hnp.array_shapes(min_dims=2, max_dims=2, max_side=7),
-    elements=st.one_of(st.just(np.nan), st.integers(-3, 30).map(float), st.floats(-1e4, 1e4)),
+    elements=st.one_of(st.just(np.nan), st.integers(-3, 30).map(float), st.floats(-1e4, 1e4), st.just(1e6)),
 ).filter(lambda values: not np.isnan(values).all())
 
 
+numbers = st.one_of(st.none(), st.sampled_from([1e-300, 0.5, 2.0, 5, 1e9, 1e300]))
+statements = st.lists(
+    st.builds(
+        AppliedDefence,
+        name=st.just("Anything"),
+        exact=st.booleans(),
+        adds_noise=st.booleans(),
+        withholds_below=numbers,
+        rounds_to=numbers,
+        caps_at=numbers,
+    ),
+    max_size=2,
+)
+"""What a file beside a table may state, true or not."""
+
+
 @settings(max_examples=60, deadline=None)
-@given(values=published, people=st.one_of(st.none(), st.integers(1, 50)), how=st.sampled_from([*REPAIRS]))
-def test_any_release_becomes_valid_counts(values, people, how):
+@given(
+    values=published,
+    stated=statements,
+    people=st.one_of(st.none(), st.integers(1, 50)),
+    how=st.sampled_from([*REPAIRS]),
+)
+def test_any_release_becomes_valid_counts(values, stated, people, how):
     places = rk.Locations(np.column_stack([np.arange(values.shape[1]), np.zeros(values.shape[1])]))
-    release = Release(values, places, rk.Calendar("2024-03-01", "1h"))
+    release = Release(values, places, rk.Calendar("2024-03-01", "1h"), stated)
     before = release.values.copy()
     people = people or guess_people(release)
     counts = REPAIRS[how](release, people)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
+from scipy.special import digamma, log_ndtr
 
 from rekindle.model import Release
 
@@ -70,7 +70,7 @@ def observe(release: Release) -> Observations:
     whole = bool(bases) or bool((published == np.floor(published)).all())
     if release.adds_noise or (published < 0).any() or not whole:
         return _observe_noise(values)
-    base = max(bases) if bases else _common_divisor(release)
+    base = min(max(bases), 2 * published.max() + 2) if bases else _common_divisor(release)
     low, high = np.zeros(values.shape), np.zeros(values.shape)
     low[known] = np.maximum(np.ceil(published - base / 2), 0) if base > 1 else published
     high[known] = np.ceil(published + base / 2) - 1 if base > 1 else published
@@ -79,15 +79,16 @@ def observe(release: Release) -> Observations:
     high[~known] = min([smallest, *stated]) - 1
     low[~known] = float((published == 0).any() and base <= 1)
     high = np.maximum(low, high)
-    capped = _may_be_capped(values)
-    if known.all() and low.sum(axis=1).max() > high.sum(axis=1).min() and not capped:
+    limits = [one.caps_at for one in release.defences if one.caps_at is not None]
+    open_above = values >= min(limits) if limits else (values == np.nanmax(values)) & _may_be_capped(values)
+    if known.all() and low.sum(axis=1).max() > high.sum(axis=1).min() and not open_above.any():
         return _observe_noise(values)  # no number of people fits all steps: whole numbers, but noisy
     value = _expected(values, low, high) if base > 1 else values
     hidden = ~known | ((values == 0) & (base > 1))
-    variance = np.where(low < high, (np.minimum(high, 1e3) - low + 1.0) ** 2 / 12.0, 0.0)
+    variance = np.where(low < high, (np.minimum(high - low, 1e3) + 1.0) ** 2 / 12.0, 0.0)
     # That a number is withheld says little of its value, however often it is said: the neighbours in time say more.
     variance[~known] = NOTHING
-    return Observations(np.where(hidden, np.nan, value), variance, low, high, values == np.nanmax(values))
+    return Observations(np.where(hidden, np.nan, value), variance, low, high, open_above)
 
 
 def _common_divisor(release: Release) -> float:
@@ -106,13 +107,10 @@ def _may_be_capped(values: Floats) -> bool:
 
 def _expected(values: Floats, low: Floats, high: Floats) -> Floats:
     """Mean of the counts that round to each published number, if a count is the rarer the larger it is."""
-    result = values.copy()
-    for value in np.unique(values[values > 0]):
-        there = values == value
-        between = np.arange(low[there][0], high[there][0] + 1.0)
-        between = between[between > 0]
-        result[there] = len(between) / (1.0 / between).sum() if len(between) else value
-    return result
+    least = np.maximum(low, 1.0)
+    between = high >= least
+    harmonic = digamma(np.where(between, high, least) + 1.0) - digamma(least)
+    return np.where(between, (high - least + 1.0) / harmonic, values)
 
 
 def _observe_noise(values: Floats) -> Observations:

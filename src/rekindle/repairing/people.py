@@ -46,7 +46,7 @@ def _total_of_exact(values: Floats, seen: Observations) -> float:
     withheld = np.isnan(values)
     sums = np.nansum(seen.value, axis=1)
     least = float(seen.low.sum(axis=1).max())
-    most = math.inf if seen.open_above.any(axis=1).all() else max(least, float(seen.high.sum(axis=1).min()))
+    most = math.inf if seen.open_above.any() else max(least, float(seen.high.sum(axis=1).min()))
     smallest = seen.low[~withheld & (values > 0)].min(initial=np.inf)
     # Where zeros are published, every withheld number hides somebody.
     hiding = float(withheld.sum(axis=1).mean()) if (seen.low[withheld] > 0).any() else None
@@ -79,7 +79,7 @@ def _hidden_people(values: Floats, smallest: float, withheld: float | None) -> f
     # A few numbers just above the threshold would make it too steep.
     steep, flat = -STEEPEST, -1e-9
     log_ratio = steep if too_large(steep) >= 0 else flat if too_large(flat) <= 0 else brentq(too_large, steep, flat)
-    below = np.arange(1.0, smallest)
+    below = np.arange(1.0, min(smallest, 1e6))
     frequency = np.exp(log_ratio * (below - smallest)) / below
     if withheld is None:
         scale = len(published) / len(values) / (np.exp(log_ratio * (numbers - smallest)) / numbers).sum()

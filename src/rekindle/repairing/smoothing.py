@@ -34,7 +34,8 @@ def smooth(value: Floats, variance: Floats, people: int) -> Floats:
     unseen = variance >= NOTHING
     even = float(value[unseen].mean()) if unseen.any() else people / value.shape[1]
     # How unequal locations are, beyond what the errors of their means explain.
-    start = max(float(value.mean(axis=0).var() - variance[~unseen].mean() / len(value)), 1e-4)
+    error = float(variance[~unseen].mean()) / len(value) if not unseen.all() else 0.0
+    start = max(float(value.mean(axis=0).var()) - error, 1e-4)
     # Likelihood of each length of step for each location; how frequent each is among all locations is the prior.
     walks = np.geomspace(1e-5, max(float(value.var()), 1.0), WALKS)[:, None] * np.ones(value.shape[1])
     likely = _filter(value, variance, walks, even, start)[2]
