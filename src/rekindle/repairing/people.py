@@ -80,7 +80,7 @@ def _hidden_people(values: Floats, smallest: float, withheld: float | None) -> f
     steep, flat = -STEEPEST, -1e-9
     log_ratio = steep if too_large(steep) >= 0 else flat if too_large(flat) <= 0 else brentq(too_large, steep, flat)
     below = np.arange(1.0, min(smallest, 1e6))
-    frequency = np.exp(log_ratio * (below - smallest)) / below
+    frequency = np.exp(np.minimum(log_ratio * (below - smallest), 500.0)) / below
     if withheld is None:
         scale = len(published) / len(values) / (np.exp(log_ratio * (numbers - smallest)) / numbers).sum()
     else:

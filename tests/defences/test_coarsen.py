@@ -1,0 +1,89 @@
+"""What defences do, on numbers that can be checked by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.small import truths
+
+import rekindle as rk
+from rekindle.defences import (
+    CoarserSpace,
+    CoarserTime,
+    NothingLeft,
+    Suppress,
+)
+
+row = rk.Locations(np.column_stack([np.arange(6) + 0.5, np.full(6, 0.5)]))
+counts = rk.Counts([[0, 1, 2, 3, 7, 12], [1, 0, 3, 4, 8, 9]], row, rk.Calendar("2024-03-01", "6h"))
+
+
+def values(release):
+    return [[None if np.isnan(value) else value for value in line] for line in release.values.tolist()]
+
+
+def test_coarser_space_on_a_lattice():
+    release = CoarserSpace(km=2)(counts)
+    assert values(release) == [[1, 5, 19], [1, 7, 17]]
+    assert release.locations.ids == ("(0, 0)", "(0, 1)", "(0, 2)")
+    assert release.locations.xy_km.tolist() == [[1, 1], [3, 1], [5, 1]]
+
+
+def test_coarser_space_adds_what_is_known():
+    assert values(CoarserSpace(km=2)(Suppress(below=3)(counts))) == [[None, 3, 19], [None, 7, 17]]
+
+
+@pytest.mark.parametrize("cell", [0.1, 0.25, 0.3, 1.0, 1 / 3])
+@pytest.mark.parametrize("factor", [2, 3, 5])
+def test_coarser_space_never_splits_a_lattice_unevenly(cell, factor):
+    side = factor * 4
+    xy = np.array([(i, j) for j in range(side) for i in range(side)]) * cell + cell / 2 + 7.3
+    merged, index = CoarserSpace(km=cell * factor).merge(rk.Locations(xy))
+    assert len(merged) == 16
+    assert set(np.bincount(index)) == {factor**2}
+    assert np.array_equal(merged.distances_from(xy).argmin(axis=1), index)
+
+
+@settings(max_examples=40, deadline=None)
+@given(truth=truths(max_places=20))
+def test_a_place_lies_nearest_to_its_square(truth):
+    try:
+        merged, index = CoarserSpace(km=2.5).merge(truth.locations)
+    except rk.errors.InvalidSetting:
+        return
+    distance = merged.distances_from(truth.locations.xy_km)
+    assert np.allclose(distance.min(axis=1), distance[np.arange(len(index)), index])
+
+
+def test_coarser_space_takes_two_sectors_of_a_mast_as_one_point():
+    """Two locations at the same coordinates say nothing of the side of the cells."""
+    xy = [[0.5, 0.5], [0.5, 0.5], [1.5, 0.5], [2.5, 0.5], [3.5, 0.5]]
+    merged, index = CoarserSpace(km=2).merge(rk.Locations(xy))
+    assert index.tolist() == [0, 0, 0, 1, 1]
+    assert merged.xy_km.tolist() == [[1, 1], [3, 1]]
+    with pytest.raises(NothingLeft, match="merge all 2"):
+        CoarserSpace(km=2).merge(rk.Locations([[0.5, 0.5], [0.5, 0.5]]))
+
+
+def test_merged_locations_are_as_public_as_theirs():
+    for public in (None, True, False):
+        assert CoarserSpace(km=2).merge(row.declare_public(public))[0].public is public
+
+
+def test_coarser_space_keeps_degrees():
+    places = rk.Locations.from_lat_lng([[41.0, -8.0], [41.001, -8.0], [41.1, -8.0]])
+    merged, index = CoarserSpace(km=1).merge(places)
+    assert index.tolist() == [0, 0, 1]
+    assert np.allclose(merged.lat_lng, [[41.0005, -8.0], [41.1, -8.0]])
+
+
+def test_coarser_time_keeps_the_first_record():
+    release = CoarserTime(step="12h")(counts)
+    assert values(release) == [[0, 1, 2, 3, 7, 12]]
+    assert release.calendar == rk.Calendar("2024-03-01", "12h", 1)
+
+
+def test_coarser_time_keeps_a_last_step_that_is_short():
+    ones = np.zeros((7, 6), int)
+    ones[:, 0] = 1
+    release = CoarserTime(step="3h")(rk.Counts(ones, row, rk.Calendar("2024-03-01 05:00", "1h")))
+    assert release.calendar == rk.Calendar("2024-03-01 05:00", "3h", 3)
