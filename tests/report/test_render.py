@@ -25,7 +25,7 @@ def test_cells(value, text):
 
 
 def section(table):
-    return {"title": "<b>", "words": ["<i>"], "points": [], "tables": [table], "pictures": []}
+    return {"title": "<b>", "text": "<i>", "points": [], "tables": [table], "pictures": []}
 
 
 def test_everything_is_escaped_and_only_own_pictures_are_allowed():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from rekindle import __version__
@@ -12,8 +12,8 @@ from rekindle.evaluation import Evaluation, Spread
 from rekindle.evaluation.unique import count_sets
 from rekindle.model.calendar import format_step
 from rekindle.report.render import Table, render
+from rekindle.report.words import plural
 from rekindle.reproduce.measure import FIRST_DAY, Effort, Measured
-from rekindle.reproduce.paper import PAPER
 from rekindle.reproduce.pictures import Picture
 
 __all__ = ["Section", "build_sections", "to_html", "to_markdown"]
@@ -21,13 +21,14 @@ __all__ = ["Section", "build_sections", "to_html", "to_markdown"]
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """A part of the page: paragraphs, a list of points, tables and pictures."""
 
     title: str
-    words: Sequence[str] = ()
+    text: str = ""
+    _: KW_ONLY
     points: Sequence[str] = ()
     tables: Sequence[Table] = ()
-    pictures: Sequence[Picture] = field(default=())
+    pictures: Sequence[Picture] = ()
 
 
 def _mean(found: Sequence[Evaluation] | None, metric: str) -> str:
@@ -38,22 +39,24 @@ def _spread(values: list[float]) -> str:
     return str(Spread.of(values)) if len(values) > 1 else f"{values[0]:.3f}"
 
 
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
 def _metric_table(title: str, metric: str, known: Sequence[Measured]) -> Table:
     """Our numbers beside the paper's, a row for each dataset."""
-    habits = any("habits" in one.evaluations for one in known)
-    with_paper = any(one.subject.paper is not None for one in known)
     columns = {"chance": "chance", "naive": "naive", "baseline": "baseline", "enhanced": "enhanced"}
-    columns |= {FIRST_DAY: "enhanced, first-day seeding"} | ({"habits": "habits"} if habits else {})
+    columns |= {FIRST_DAY: "enhanced, first-day seeding"}
+    columns |= {"habits": "habits"} if any("habits" in one.evaluations for one in known) else {}
+    compared = ("baseline", "enhanced") if any(one.subject.paper is not None for one in known) else ()
     head, rows = [""], [[one.subject.name] for one in known]
-    for name, title_of_column in columns.items():
-        beside = with_paper and name in ("baseline", "enhanced")
-        head += [title_of_column, "the paper"] if beside else [title_of_column]
+    for name, column in columns.items():
+        head += [column, *(["the paper"] if name in compared else [])]
         for row, one in zip(rows, known, strict=True):
             row.append(_mean(one.evaluations.get(name), metric))
-            paper = (
-                None if one.subject.paper is None else getattr(one.subject.paper, metric)[name] if beside else None
-            )
-            row += [f"{paper:.3f}" if paper is not None else "–"] if beside else []
+            if name in compared:
+                paper = one.subject.paper
+                row.append("–" if paper is None else _number(getattr(paper, metric)[name]))
     return Table(title, head, rows)
 
 
@@ -62,20 +65,11 @@ def _subdatasets(results: Sequence[Measured]) -> Table:
     for one in results:
         counts, paper = one.subject.counts, one.subject.paper
         used = int((counts.values.sum(axis=0) > 0).sum())
-        known = one.subject.name.removesuffix(", published counts") in PAPER and paper is not None
-        rows.append(
-            [
-                one.subject.name,
-                f"{counts.people}",
-                f"{paper.people}" if known and paper else "–",
-                f"{used} of {len(counts.locations)}",
-                f"{paper.locations}" if known and paper else "–",
-                f"{counts.steps:,}",
-                f"{paper.steps:,}" if known and paper else "–",
-                format_step(counts.calendar.step),
-                "yes" if one.subject.truth is not None else "no",
-            ]
-        )
+        ours = [f"{counts.people}", f"{used} of {len(counts.locations)}", f"{counts.steps:,}"]
+        theirs = ["–"] * 3 if paper is None else map(_number, (paper.people, paper.locations, paper.steps))
+        both = [text for pair in zip(ours, theirs, strict=True) for text in pair]
+        known = "yes" if one.subject.truth is not None else "no"
+        rows.append([one.subject.name, *both, format_step(counts.calendar.step), known])
     head = ["", "people", "the paper", "places in use", "the paper", "steps", "the paper", "interval", "truth known"]
     return Table("Sub-datasets", head, rows)
 
@@ -136,16 +130,8 @@ def _ties(known: Sequence[Measured]) -> Table:
         for name in ("baseline", "enhanced", FIRST_DAY):
             values = [each.accuracy for each in one.evaluations[name]]
             paper = None if one.subject.paper is None else one.subject.paper.accuracy.get(name.split(",")[0])
-            rows.append(
-                [
-                    one.subject.name,
-                    name,
-                    f"{min(values):.3f} to {max(values):.3f}",
-                    f"{one.listed_evaluations[name].accuracy:.3f}",
-                    f"{one.scipy_evaluations[name].accuracy:.3f}",
-                    "–" if paper is None else f"{paper:.3f}",
-                ]
-            )
+            others = [one.listed_evaluations[name].accuracy, one.scipy_evaluations[name].accuracy, paper]
+            rows.append([one.subject.name, name, f"{min(values):.3f} to {max(values):.3f}", *map(_number, others)])
     head = ["", "", "rows shuffled", "rows as listed", "SciPy's choice", "the paper"]
     return Table("Accuracy by the choice among equally cheap assignments", head, rows)
 
@@ -153,16 +139,9 @@ def _ties(known: Sequence[Measured]) -> Table:
 def _seeding(results: Sequence[Measured]) -> Table:
     rows = []
     for one in results:
-        text, code = one.consistency["enhanced"], one.consistency[FIRST_DAY]
-        rows.append(
-            [
-                one.subject.name,
-                _mean(one.evaluations.get("enhanced"), "accuracy"),
-                _mean(one.evaluations.get(FIRST_DAY), "accuracy"),
-                f"{text.missed}",
-                f"{code.missed}",
-            ]
-        )
+        accuracies = [_mean(one.evaluations.get(name), "accuracy") for name in ("enhanced", FIRST_DAY)]
+        missed = [_number(one.consistency[name].missed) for name in ("enhanced", FIRST_DAY)]
+        rows.append([one.subject.name, *accuracies, *missed])
     head = ["", "accuracy, each day", "accuracy, first day", "steps that miss the counts, each day", "first day"]
     return Table("Each day from its own counts (the text) and from the first day's (the published code)", head, rows)
 
@@ -171,21 +150,10 @@ def _consistency(results: Sequence[Measured]) -> Table:
     rows = []
     for one in results:
         for name, found in one.consistency.items():
-            met = "all" if not found.missed else f"all but {found.missed}"
-            rows.append(
-                [
-                    one.subject.name,
-                    name,
-                    f"{met} of {one.subject.counts.steps:,}",
-                    f"{found.gap:g}",
-                    f"{found.optimal} of {found.checked}",
-                ]
-            )
-    return Table(
-        "Whether a recovery fits the release (first row order)",
-        ["", "attack", "steps that meet the counts", "gap", "steps checked against SciPy and optimal"],
-        rows,
-    )
+            met = f"{'all' if not found.missed else f'all but {found.missed}'} of {one.subject.counts.steps:,}"
+            rows.append([one.subject.name, name, met, f"{found.gap:g}", f"{found.optimal} of {found.checked}"])
+    head = ["", "attack", "steps that meet the counts", "gap", "steps checked against SciPy and optimal"]
+    return Table("Whether a recovery fits the release (first row order)", head, rows)
 
 
 def _comparison(known: Sequence[Measured]) -> list[str]:
@@ -206,6 +174,41 @@ def _comparison(known: Sequence[Measured]) -> list[str]:
     return said
 
 
+_INTRODUCTION = (
+    "The tables and figures of D'Silva et al., Demystifying Trajectory Recovery From Ash (2024), computed again with "
+    "Rekindle {version}, and beside them what the paper reports.\n"
+    "The paper's attacks were run with {orders} each: mean ± standard deviation over them. Habits, which is Rekindle's own "
+    "attack, was {habits}. Chance assigns people to the counted places at random at every step; naive lets people stay "
+    "where they are as far as the counts allow. An accuracy means something only above these two."
+)
+_ACCURACY = (
+    "The share of points (person and step) in the right place, under the mapping of people with the least error."
+)
+_TIES = (
+    "People in one place are interchangeable, and most steps have many optimal assignments. Which one is taken is not part of "
+    "the attack, but it moves the numbers. Shuffled: the order of people with equal costs is drawn at random each day, as for "
+    "the means above. As listed: people stay in the order of the place they begin the day in. SciPy's choice: the assignment "
+    "that SciPy returns, as in the published code; 'enhanced, first day' with it is what the published code runs."
+)
+_ERRORS = "The distance between recovered and true points, km per point. The sums over all points are in the data."
+_LEVENSHTEIN = "One minus the edit distance, as a share of the steps."
+_ALONE = (
+    "The paper adds three things to the baseline and shows them together. Alone they are: stage reduction (the velocity "
+    "heuristic also at night, except at the first step), popular transitions by day, and links that look back three days."
+)
+_LOOKBACK = "The paper says that k > 7 is of little or no benefit, and uses 3."
+_SEEDING = (
+    "With first-day seeding, the first step of every later day shows as many people in each place as the very first step of "
+    "the data, whatever the release says. Where everyone is in the same places at each midnight, as in the synthetic city, "
+    "the two agree."
+)
+_CONSISTENCY = (
+    "Every recovery is checked against the release: are the counts met, and are the steps as cheap as SciPy's?"
+)
+_WITHOUT_TRUTH = (
+    "The published counts come without the people behind them. So no accuracy can be given for them here, only uniqueness "
+    "(above, where distinct sets can be compared with the paper's for the very same counts) and consistency."
+)
 _DIFFERENCES = (
     "People: the parameters behind the 37-, 38- and 43-user files are recorded only in part (their names give months, grid "
     "and step), and about sixty settings of the rest did not give these numbers. With the notebook's parameters GeoLife has "
@@ -230,129 +233,61 @@ def build_sections(
 ) -> list[Section]:
     """Arrange everything that was found."""
     known = [one for one in results if one.subject.truth is not None]
-    unknown = [one for one in results if one.subject.truth is None]
-    compared = [one for one in known if one.subject.paper is not None]
 
     def of(name: str) -> list[Picture]:
         return [picture for picture in pictures if picture.section == name]
 
-    orders = f"{effort.orders} row order{'s' if effort.orders > 1 else ''}"
-    habits = (
-        "left out" if effort.habits == "none" else f"run with {effort.habits_seeds} seed(s), effort {effort.habits}"
-    )
+    notes = [f"{one.subject.name}. {note}" for one in results for note in one.subject.notes]
     sections = [
         Section(
             "What this is",
-            [
-                "The tables and figures of D'Silva et al., Demystifying Trajectory Recovery From Ash (2024), computed again with "
-                f"Rekindle {__version__}, and beside them what the paper reports.",
-                f"The paper's attacks were run with {orders} each: mean ± standard deviation over them. Habits, which is "
-                f"Rekindle's own attack, was {habits}. Chance assigns people to the counted places at "
-                "random at every step; naive lets people stay where they are as far as the counts allow. An accuracy means "
-                "something only above these two.",
-            ],
-            [
-                *(f"Skipped. {text}" for text in skipped),
-                *(f"{one.subject.name}. {note}" for one in results for note in one.subject.notes),
-            ],
-            [_subdatasets(results)],
+            _INTRODUCTION.format(
+                version=__version__,
+                orders=plural(effort.orders, "row order", "row orders"),
+                habits="left out"
+                if effort.habits == "none"
+                else f"run with {plural(effort.habits_seeds, 'seed', 'seeds')}, effort {effort.habits}",
+            ),
+            points=[*(f"Skipped. {text}" for text in skipped), *notes],
+            tables=[_subdatasets(results)],
         )
     ]
     if known:
-        sections += [
-            Section(
-                "Accuracies",
-                [
-                    "The share of points (person and step) in the right place, under the matching of people with the least error."
-                ],
-                _comparison(compared),
-                [_metric_table("Accuracy", "accuracy", known)],
-                of("accuracies"),
-            ),
-            Section(
-                "Ties",
-                [
-                    "People in one cell are interchangeable, and most steps have many optimal assignments. Which one is taken is "
-                    "not part of the attack, but it moves the numbers. Shuffled: the order of people with equal costs is "
-                    "drawn at random each day, as for the means above. As listed: people stay in the order of the place they begin the day in. "
-                    "SciPy's choice: the assignment that SciPy returns, as in the published code; 'enhanced, first day' with it "
-                    "is what the published code runs."
-                ],
-                [],
-                [_ties(known)],
-            ),
-            Section("Why numbers differ from the paper's", [], _DIFFERENCES) if compared else Section(""),
-            Section(
-                "Recovery errors",
-                [
-                    "The distance between recovered and true points, km for each point. The sums over all points are in the data."
-                ],
-                [],
-                [_metric_table("Error, km per point", "mean_error_km", known)],
-                of("errors"),
-            ),
-            Section(
-                "Levenshtein accuracies",
-                ["One minus the edit distance, as a share of the steps."],
-                [],
-                [_metric_table("Levenshtein accuracy", "levenshtein_accuracy", known)],
-                of("levenshtein"),
-            ),
-        ]
-    sections.append(Section("Top-k uniqueness", [], [], list(_uniqueness_tables(results)), of("uniqueness")))
+        sections += _measures(known, of)
+    sections.append(Section("Top-k uniqueness", tables=list(_uniqueness_tables(results)), pictures=of("uniqueness")))
     if known:
-        lookback = _lookback(known)
-        sections += [
-            Section(
-                "Each enhancement alone",
-                [
-                    "The paper adds three things to the baseline and shows them together. Alone they are: stage reduction (the "
-                    "velocity heuristic also at night, all but the first step), popular transitions by day, and links that look "
-                    "back three days."
-                ],
-                [],
-                [_enhancements(known)],
-                of("enhancements"),
-            ),
-            Section(
-                "How far to look back",
-                [
-                    "The paper says that k > 7 is of little or no benefit, and uses 3."
-                    if lookback
-                    else "There are too few days here to look back over."
-                ],
-                [],
-                [lookback] if lookback else [],
-                of("lookback"),
-            ),
-        ]
-    sections.append(
-        Section(
-            "What the published code's seeding does",
-            [
-                "With first-day seeding, the first step of every later day shows as many people in each place as the very first "
-                "step of the data, whatever the release says. Where everyone is in the same places at each midnight, as in the "
-                "synthetic city, the two are one."
-            ],
-            [],
-            [_seeding(results)],
-        )
-    )
+        sections += _enhanced(known, of)
+    sections.append(Section("What the published code's seeding does", _SEEDING, tables=[_seeding(results)]))
     if known:
-        sections.append(Section("Predicted and true paths of a day", [], [], [], of("paths")))
+        sections.append(Section("Predicted and true paths of a day", pictures=of("paths")))
     if of("habits"):
-        sections.append(Section("Habits: does it know when it is right?", [], [], [], of("habits")))
-    words = [
-        "Every recovery is checked against the release: are the counts met, and are the steps as cheap as SciPy's?"
-    ]
-    if unknown:
-        words.append(
-            "The published counts come without the people behind them. So no accuracy can be given for them here, only "
-            "uniqueness (above, where distinct sets can be compared with the paper's for the very same counts) and consistency."
-        )
-    sections.append(Section("Consistency", words, [], [_consistency(results)]))
-    sections.append(Section("The places", [], [], [], of("grid")))
-    return [section for section in sections if section.title]
+        sections.append(Section("Habits: does it know when it is right?", pictures=of("habits")))
+    text = _CONSISTENCY if len(known) == len(results) else f"{_CONSISTENCY}\n{_WITHOUT_TRUTH}"
+    sections.append(Section("Consistency", text, tables=[_consistency(results)]))
+    return [*sections, Section("The places", pictures=of("grid"))]
+
+
+def _measures(known: Sequence[Measured], of: Callable[[str], list[Picture]]) -> Iterator[Section]:
+    """How much was recovered, and why that differs from the paper."""
+    compared = [one for one in known if one.subject.paper is not None]
+    accuracy = _metric_table("Accuracy", "accuracy", known)
+    yield Section("Accuracies", _ACCURACY, points=_comparison(compared), tables=[accuracy], pictures=of("accuracies"))
+    yield Section("Ties", _TIES, tables=[_ties(known)])
+    if compared:
+        yield Section("Why numbers differ from the paper's", points=_DIFFERENCES)
+    errors = _metric_table("Error, km per point", "mean_error_km", known)
+    yield Section("Recovery errors", _ERRORS, tables=[errors], pictures=of("errors"))
+    levenshtein = _metric_table("Levenshtein accuracy", "levenshtein_accuracy", known)
+    yield Section("Levenshtein accuracies", _LEVENSHTEIN, tables=[levenshtein], pictures=of("levenshtein"))
+
+
+def _enhanced(known: Sequence[Measured], of: Callable[[str], list[Picture]]) -> Iterator[Section]:
+    """What the parts of the enhanced attack add."""
+    table = _enhancements(known)
+    yield Section("Each enhancement alone", _ALONE, tables=[table], pictures=of("enhancements"))
+    lookback = _lookback(known)
+    text = _LOOKBACK if lookback else "There are too few days here to look back over."
+    yield Section("How far to look back", text, tables=[lookback] if lookback else [], pictures=of("lookback"))
 
 
 def to_html(title: str, sections: Sequence[Section], folder: Path) -> str:
@@ -370,7 +305,7 @@ def to_markdown(title: str, sections: Sequence[Section]) -> str:
 
     parts = [f"# {title}"]
     for section in sections:
-        parts += [f"## {section.title}", *map(plain, section.words)]
+        parts += [f"## {section.title}", *map(plain, section.text.splitlines())]
         if section.points:
             parts.append("\n".join(f"- {plain(text)}" for text in section.points))
         for table in section.tables:
