@@ -18,16 +18,16 @@ _FROM_PEOPLE = ((0.10, "very high"), (0.01, "high"), (0.0, "moderate"))
 """The share of people exposed from which each level holds; moderate holds where anyone is exposed."""
 
 RULE = (
-    "Judged by the strongest attack on the release as given, the references included, in two ways; the higher level holds. "
-    "By the mean: the advantage over chance, (accuracy - chance) / (1 - chance), with its limits. The level is that of the "
-    "upper limit: no better than guessing below 2%, low below 10%, moderate below 30%, high below 60%, very high from "
-    "there on. Where the lower limit lies two or more levels below, the audit cannot tell. "
-    "By people: a person is exposed where, as a mean over the row orders, more than half of their time was recovered and "
-    "the attack clearly beats that person's own chance score: by more than 10 percentage points, and by more than three "
-    "standard deviations of a chance score over the steps that were counted, sqrt(chance (1 - chance) / steps). Moderate "
-    "where anyone is exposed, high from 1% of the people, very high from 10%. "
-    "Where the mean cannot tell, the level by people holds only if it is at least that of the upper limit. "
-    "These limits are Rekindle's own, not a law's."
+    "Judged by the attacks on the release as given, the references included, in two ways; the higher level holds. By "
+    "the mean: the advantage over chance of the strongest attack, (accuracy - chance) / (1 - chance), with its "
+    "limits. The level is that of the upper limit: no better than guessing below 2%, low below 10%, moderate below "
+    "30%, high below 60%, very high from there on. Where the lower limit lies two or more levels below, the audit "
+    "cannot tell. By people, for the attack that exposes most of them: a person is exposed where, as a mean over the "
+    "row orders, more than half of their time was recovered and the attack clearly beats that person's own chance "
+    "score: by more than 10 percentage points, and by more than three standard deviations of a chance score over the "
+    "steps, sqrt(chance (1 - chance) / steps). Moderate where anyone is exposed, high from 1% of the people, very "
+    "high from 10%. Where the mean cannot tell, the level by people holds only if it is at least that of the upper "
+    "limit. These limits are Rekindle's own, not a law's."
 )
 
 

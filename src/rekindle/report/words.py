@@ -65,7 +65,8 @@ def exposed(found: ExposedPeople) -> str:
 
 def headline(audit: Audit) -> str:
     """The verdict as one sentence: on average, and for single people."""
-    found, mean = audit.given.strongest.exposed, audit.verdict.by_mean
+    worst, mean = audit.given.exposing, audit.verdict.by_mean
+    found = None if worst is None else worst.exposed
     if found is None or mean is None or not found.half.people:
         return _ALONE[audit.verdict.level]
     return f"{_BESIDE[mean]} {exposed(found)}."
@@ -81,7 +82,8 @@ def level(audit: Audit) -> str:
 
 def reasons(audit: Audit) -> list[str]:
     """How the level was reached: by the mean, and by people."""
-    advantage, found, verdict = audit.given.strongest.advantage, audit.given.strongest.exposed, audit.verdict
+    advantage, worst, verdict = audit.given.strongest.advantage, audit.given.exposing, audit.verdict
+    found = None if worst is None else worst.exposed
     if advantage is None or verdict.by_mean is None:
         return []
     if verdict.by_mean == "cannot tell":
