@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rekindle as rk
-from rekindle.reproduce.measure import _alone, check
+from rekindle.reproduce.measuring import _alone, check
 
 
 def test_each_enhancement_is_switched_on_alone():

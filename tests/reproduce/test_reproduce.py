@@ -8,7 +8,7 @@ import pytest
 
 import rekindle as rk
 from rekindle.reproduce import Effort, Sources, reproduce
-from rekindle.reproduce.measure import FIRST_DAY
+from rekindle.reproduce.measuring import FIRST_DAY
 
 pytestmark = pytest.mark.slow  # many figures are drawn
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 import rekindle as rk
-from rekindle.reproduce.measure import check
+from rekindle.reproduce.measuring import check
 from rekindle.reproduce.ties import recover_with_scipy
 
 

@@ -40,6 +40,9 @@ class Details:
 
     by_step: ClassVar[tuple[str, ...]] = ()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{len(array)} {name}' for name, array in self.arrays().items())})"
+
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Give the arrays by their names."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -107,7 +107,7 @@ class DayByDay(Attack):
         return DayByDayRun(self, locations, calendar, people, progress)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DayByDayDetails(Details):
     """What the assignments cost.
 

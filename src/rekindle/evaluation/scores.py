@@ -103,6 +103,9 @@ class Evaluation:
     per_person: PerPerson
     mapping: Mapping
 
+    def __repr__(self) -> str:
+        return f"Evaluation({', '.join(f'{name}={value:.3g}' for name, value in self.scores.items())})"
+
     @property
     def accuracy(self) -> float:
         """Share of points (person and step) in the right location, between 0 and 1."""
@@ -236,6 +239,9 @@ class ReferenceScores:
 
     chance: dict[str, Spread]
     naive: dict[str, Spread]
+
+    def __repr__(self) -> str:
+        return f"ReferenceScores(accuracy by chance {self.chance['accuracy']}, naive {self.naive['accuracy']})"
 
 
 def reference_scores(truth: Trajectories, *, seeds: int = 5, mapping: MappingMethod = "optimal") -> ReferenceScores:

@@ -67,6 +67,9 @@ class AppliedDefence:
     keeps_sensitivity: bool = False
     simulated: bool = False
 
+    def __repr__(self) -> str:
+        return f"AppliedDefence({self.describe()})"
+
     def describe(self) -> str:
         """Name and settings in one line."""
         settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.files import check_new_folder, new_folder, write_json
-from rekindle.reproduce.measure import Effort, Measured, measure, units
+from rekindle.reproduce.measuring import Effort, Measured, measure, units
 from rekindle.reproduce.paper import PAPER, PaperResult
 from rekindle.reproduce.subjects import Sources, Subject
 

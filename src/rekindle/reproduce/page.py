@@ -13,7 +13,7 @@ from rekindle.evaluation.unique import count_sets
 from rekindle.model.calendar import format_step
 from rekindle.report.render import Table, render
 from rekindle.report.words import plural
-from rekindle.reproduce.measure import FIRST_DAY, Effort, Measured
+from rekindle.reproduce.measuring import FIRST_DAY, Effort, Measured
 from rekindle.reproduce.pictures import Picture
 
 __all__ = ["Section", "build_sections", "to_html", "to_markdown"]

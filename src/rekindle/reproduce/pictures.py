@@ -16,7 +16,7 @@ from rekindle.io.tables.table import write_table
 from rekindle.model import Trajectories
 from rekindle.report import figures
 from rekindle.report.figures.bars import Found
-from rekindle.reproduce.measure import FIRST_DAY, Measured
+from rekindle.reproduce.measuring import FIRST_DAY, Measured
 
 __all__ = ["Picture", "draw_pictures"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -100,6 +100,14 @@ class SyntheticCity:
     share_staying_home: float = 0.1
     share_out_after_work: float = 0.25
     share_out_on_days_off: float = 0.5
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in fields(self)
+            if getattr(self, one.name) != one.default
+        ]
+        return f"SyntheticCity({', '.join(changed)})"
 
     def __post_init__(self) -> None:
         for name, least in (("people", 1), ("days", 1), ("seed", 0), ("centres", 1), ("favourite_places", 1)):
