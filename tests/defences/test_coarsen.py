@@ -45,7 +45,7 @@ def test_coarser_space_never_splits_a_lattice_unevenly(cell, factor):
 
 @settings(max_examples=40, deadline=None)
 @given(truth=truths(max_places=20))
-def test_a_place_lies_nearest_to_its_square(truth):
+def test_a_location_lies_nearest_to_its_cell(truth):
     try:
         merged, index = CoarserSpace(km=2.5).merge(truth.locations)
     except rk.errors.InvalidSetting:

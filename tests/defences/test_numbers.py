@@ -46,7 +46,7 @@ def test_defences_that_would_leave_nothing():
     for defence, problem in (
         (Suppress(below=13), "withhold all 12 numbers: the largest is 12"),
         (Round(to=50), "turn every number into 0: the largest is 12"),
-        (CoarserSpace(km=10), "merge all 6 places into one"),
+        (CoarserSpace(km=10), "merge all 6 locations into one"),
     ):
         with pytest.raises(NothingLeft, match=problem):
             defence(counts)

@@ -21,10 +21,6 @@ row = rk.Locations(np.column_stack([np.arange(6) + 0.5, np.full(6, 0.5)]))
 counts = rk.Counts([[0, 1, 2, 3, 7, 12], [1, 0, 3, 4, 8, 9]], row, rk.Calendar("2024-03-01", "6h"))
 
 
-def values(release):
-    return [[None if np.isnan(value) else value for value in line] for line in release.values.tolist()]
-
-
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
@@ -34,7 +30,7 @@ def values(release):
         (lambda: Round(to=float("nan")), "is nan"),
         (lambda: Cap(at=float("inf")), "`at` is inf"),
         (lambda: CoarserSpace(km=True), "`km` is True"),
-        (lambda: CoarserSpace(km=0.5)(counts), "merges none of the 6 places"),
+        (lambda: CoarserSpace(km=0.5)(counts), "merges none of the 6 locations"),
         (lambda: CoarserTime(step="7h"), "divide 24 hours"),
         (lambda: CoarserTime(step="8h")(counts), "multiple"),
         (lambda: CoarserTime(step="1h")(counts), "multiple"),

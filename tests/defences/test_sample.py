@@ -11,11 +11,6 @@ from rekindle.defences import (
 )
 
 row = rk.Locations(np.column_stack([np.arange(6) + 0.5, np.full(6, 0.5)]))
-counts = rk.Counts([[0, 1, 2, 3, 7, 12], [1, 0, 3, 4, 8, 9]], row, rk.Calendar("2024-03-01", "6h"))
-
-
-def values(release):
-    return [[None if np.isnan(value) else value for value in line] for line in release.values.tolist()]
 
 
 def test_sample_draws_people_with_their_names():

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rekindle as rk
 from rekindle.model import AppliedDefence, Release
@@ -75,6 +77,24 @@ def test_refuses_another_number_of_steps():
 def test_refuses_what_is_no_defence(entry, problem):
     with pytest.raises(rk.errors.InvalidData, match=problem):
         AppliedDefence.from_json(entry)
+
+
+anything = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(entry=st.dictionaries(st.sampled_from([*rounded.to_json(), "more"]), anything))
+def test_any_json_is_a_defence_or_refused(entry):
+    try:
+        found = AppliedDefence.from_json(entry)
+    except rk.InvalidData:
+        return
+    assert AppliedDefence.from_json(found.to_json()) == found
+    assert found.describe()
 
 
 def test_reads_what_a_later_version_states():

@@ -21,17 +21,17 @@ __all__ = ["CoarserSpace", "CoarserTime"]
 
 @dataclass(frozen=True, kw_only=True)
 class CoarserSpace(Defence):
-    """Merge places into squares.
+    """Merge locations into the cells of a grid.
 
-    The squares begin in the south-west, half the smallest distance between two centres before the first one: on a
-    lattice that is the edge of the cells. A place belongs to the square that its centre lies in. The new centre is the
-    middle of the square, the new name ``"(row, column)"`` counted from the south-west; squares without a place are left
-    out. A merged number is withheld if all of its parts are; otherwise those that are known are added.
+    The grid begins in the south-west, half the smallest distance between two centres before the first one: where the
+    locations are a grid themselves, that is their edge. A location belongs to the cell that its centre lies in. The new
+    centre is the middle of the cell, the new name ``"(row, column)"`` counted from the south-west; cells without a
+    location are left out. A merged number is withheld if all of its parts are; otherwise those that are known are added.
 
     Parameters
     ----------
     km
-        Side of the squares, km.
+        Side of the cells, km.
     """
 
     exact: ClassVar[bool] = True
@@ -52,27 +52,29 @@ class CoarserSpace(Defence):
         return dataclasses.replace(super().applied(release), exact=not partly)
 
     def merge(self, locations: Locations) -> tuple[Locations, NDArray[np.int64]]:
-        """Give the squares, and the square of each place: (locations,) int64."""
+        """Give the cells, and the cell of each location: (locations,) int64."""
         xy = locations.xy_km
         corner = xy.min(axis=0) - (locations.spacing_km or 0.0) / 2
         # A little more than rounding errors, so that a lattice never falls on the wrong side of an edge.
         column_row = np.floor((xy - corner) / self.km + 1e-9).astype(np.int64)
-        squares, index = np.unique(column_row[:, ::-1], axis=0, return_inverse=True)
+        merged, index = np.unique(column_row[:, ::-1], axis=0, return_inverse=True)
         index = index.ravel()
-        if len(squares) == len(locations):
-            raise InvalidSetting(f"{self.describe()} merges none of the {len(locations)} places; use larger squares.")
-        if len(squares) == 1:
+        if len(merged) == len(locations):
+            raise InvalidSetting(
+                f"{self.describe()} merges none of the {len(locations)} locations; use larger cells."
+            )
+        if len(merged) == 1:
             raise NothingLeft(
-                f"{self.describe()} would merge all {len(locations)} places into one, so that nothing is left to tell. "
-                "Use smaller squares."
+                f"{self.describe()} would merge all {len(locations)} locations into one, so that nothing is left to tell. "
+                "Use smaller cells."
             )
         degrees = None
         if locations.lat_lng is not None:
-            sums = np.zeros((len(squares), 2))
+            sums = np.zeros((len(merged), 2))
             np.add.at(sums, index, locations.lat_lng)
             degrees = sums / np.bincount(index)[:, None]
-        names = [f"({row}, {column})" for row, column in squares]
-        centres = corner + (squares[:, ::-1] + 0.5) * self.km
+        names = [f"({row}, {column})" for row, column in merged]
+        centres = corner + (merged[:, ::-1] + 0.5) * self.km
         return Locations(centres, names, degrees, public=locations.public), index
 
     def _change(self, release: Release) -> Release:
@@ -85,7 +87,7 @@ class CoarserSpace(Defence):
         return Release(np.where(withheld, np.nan, sums), locations, release.calendar)
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
-        """Put everyone into the squares."""
+        """Put everyone into the cells."""
         locations, index = self.merge(truth.locations)
         return Trajectories(index[truth.cells], locations, truth.calendar, truth.people_ids)
 

@@ -103,7 +103,7 @@ class Release:
     values
         (steps, locations) float64 people; NaN where a number is withheld, which is not zero.
     locations
-        The places, one for each column.
+        The locations, one for each column.
     calendar
         When the steps are; one without an end is closed at the number of rows.
     defences
@@ -138,10 +138,10 @@ class Release:
             raise InvalidData(f"The release has {len(array)} rows, but the calendar has {calendar.steps} steps.")
         unusable = np.isinf(array) | (np.abs(array) > 2**53)
         if unusable.any():
-            step, place = np.argwhere(unusable)[0]
+            step, at = np.argwhere(unusable)[0]
             raise InvalidData(
-                f"The number at {calendar.time(int(step))} in location {locations.ids[place]!r} is "
-                f"{array[step, place]}; it must lie within 2^53, or be NaN where it is withheld."
+                f"The number at {calendar.time(int(step))} in location {locations.ids[at]!r} is "
+                f"{array[step, at]}; it must lie within 2^53, or be NaN where it is withheld."
             )
         if np.isnan(array).all():
             raise InvalidData(f"All {array.size} numbers are withheld: there is nothing in this release.")
@@ -188,6 +188,6 @@ class Release:
 
     def __repr__(self) -> str:
         return (
-            f"Release({self.steps} steps from {self.calendar.start}, {len(self.locations)} places, "
+            f"Release({self.steps} steps from {self.calendar.start}, {len(self.locations)} locations, "
             f"{self.withheld.mean():.0%} withheld, {self.describe()})"
         )

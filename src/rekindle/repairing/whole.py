@@ -40,7 +40,7 @@ def nearest_counts(
     whole = np.floor(real + 1e-9)
     rest = np.where((whole < high) & (real > low), real - whole, -1.0)
     missing = people - whole.sum(axis=1).astype(np.int64)
-    # Of equal remainders the first place gets the person, so that the same guess gives the same counts at every step.
+    # Of equal remainders the first location gets the person, so that the same guess gives the same counts at every step.
     order = np.argsort(-rest, axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(guess.shape[1])[None, :], axis=1)
