@@ -88,7 +88,7 @@ def show_attacks(found: Audit, seeds: int) -> None:
         if risk.accuracy is not None and risk.error_km is not None and name != "perfect":
             limits = f"{risk.accuracy.value:.3f} ({risk.accuracy.low:.3f}–{risk.accuracy.high:.3f})"
             rows.append([name, limits, f"{risk.error_km:.2f}"])
-    title = f"Mean over {seeds} row orders, with limits"
+    title = f"Mean over {seeds} row orders, with 95% limits"
     console.print(table(title, ["", "accuracy", "mean error (km)"], rows))
 
 

@@ -84,7 +84,7 @@ def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Co
         rows.append(row)
     console.print(table("How much was recovered", head, rows))
     rows = [
-        [f"{k} locations", f"{result.truth_uniqueness[k]:.3f}", f"{result.uniqueness[k]:.3f}"]
+        [f"{k} location{'s' if k > 1 else ''}", f"{result.truth_uniqueness[k]:.3f}", f"{result.uniqueness[k]:.3f}"]
         for k in result.uniqueness
     ]
     console.print(table("People told apart by their most frequent locations", ["", "truth", name], rows))
