@@ -1,11 +1,13 @@
 """Membership: exact where nothing protects, gone where noise is large, and never beyond what is claimed for a person."""
 
+import json
+
 import numpy as np
 import pytest
 
 import rekindle as rk
 from rekindle.errors import InvalidSetting
-from rekindle.membership import infer_membership
+from rekindle.membership import Membership, infer_membership
 
 CITY = rk.SyntheticCity(people=30, days=1, step="1h").trajectories()
 COUNTS = CITY.counts()
@@ -75,3 +77,8 @@ def test_classifiers_beat_guessing_on_small_groups(method):
 def test_the_same_seed_gives_the_same_result():
     one, other = (infer_membership(noisy(0.5)(COUNTS), CITY, targets=3, draws=500, seed=4) for _ in range(2))
     assert one == other
+
+
+def test_a_membership_survives_json():
+    found = infer_membership(COUNTS, CITY, targets=3)
+    assert Membership.from_json(json.loads(json.dumps(found.to_json()))) == found

@@ -29,6 +29,7 @@ from rekindle.auditing.stages import SCOUT, Findings
 from rekindle.auditing.tasks import Result
 from rekindle.auditing.verdict import judge
 from rekindle.evaluation import KNOWN_POINTS
+from rekindle.membership import Membership
 from rekindle.model import Trajectories
 
 __all__ = ["gather"]
@@ -124,6 +125,11 @@ def _release(found: Findings, at: int) -> ReleaseRisk:
         people_known=found.people_known,
         guessed=_guessed(found, at),
         repairs=repairs,
+        membership={
+            method: result.numbers["reason"] if "reason" in result.numbers else Membership.from_json(result.numbers)
+            for (release, method), result in found.membership.items()
+            if release == at
+        },
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from rekindle import checks
 from rekindle.attacks import ATTACKS, Attack
@@ -16,11 +17,14 @@ from rekindle.auditing.tasks import PERFECT, REFERENCE_ATTEMPTS, Attempt
 from rekindle.auditing.workers import Runner, workers_of
 from rekindle.defences import Defence
 from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.membership.infer import METHODS, Method
 from rekindle.model import Counts, Dataset, Release, Trajectories
 from rekindle.model.dataset import check_truth
 from rekindle.progress import Progress
 
 __all__ = ["audit"]
+
+MEMBERSHIP: dict[str, tuple[Method, ...]] = {"none": (), "exact": METHODS[:1], "full": METHODS}
 
 
 def audit(
@@ -31,6 +35,7 @@ def audit(
     defences: Iterable[Defence] | None = None,
     seeds: int = 3,
     people: int | None = None,
+    membership: Literal["none", "exact", "full"] = "exact",
     workers: int | None = None,
     cluster: str | None = None,
     cache: str | Path | None = None,
@@ -53,6 +58,9 @@ def audit(
     people
         How many people the attacker takes to be counted at every step. By default that is known where the truth is; where
         it is not, it is guessed from the release. What an attacker reaches who has to guess stands beside.
+    membership
+        Whether to test who is in the data at all: not; for someone who knows everyone else ("exact"); or also with the two
+        classifiers ("full"), which take minutes and need scikit-learn (extra ``membership``). It needs the truth.
     workers
         How many processes; by default one for each core. The numbers do not depend on it.
     cluster
@@ -80,6 +88,7 @@ def audit(
         required=defences is not None,
         seeds=checks.whole("seeds", seeds, least=1),
         people=None if people is None else checks.whole("people", people, least=1),
+        membership=MEMBERSHIP[checks.choice("membership", membership, MEMBERSHIP)],
     )
     with workers_of(workers, cluster) as where:
         return gather(carry_out(plan, Runner(Store(cache), where, progress)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rekindle.auditing.risk import Estimate
 from rekindle.auditing.verdict import Verdict
 from rekindle.errors import InvalidSetting
 from rekindle.io.safety.files import write_json
+from rekindle.membership import Membership
 from rekindle.model import Trajectories
 
 __all__ = [
@@ -238,6 +239,8 @@ class ReleaseRisk:
         What is reached where that number must be guessed; None where the guess is right, or without the truth.
     repairs
         The repairs that were compared; None where the numbers are exact and whole, or without the truth.
+    membership
+        By method: whether it can be told who is in the release, or the reason why that could not be tested.
     """
 
     name: str
@@ -250,6 +253,7 @@ class ReleaseRisk:
     people_known: bool = True
     guessed: GuessedPeople | None = None
     repairs: Repairs | None = None
+    membership: dict[str, Membership | str] = field(default_factory=dict)
 
     @property
     def strongest(self) -> AttackRisk:
@@ -440,8 +444,12 @@ class Audit:
             "unknown": list(self.unknown),
             "settings": self.settings,
             "releases": [
-                asdict(replace(one, attacks={}))
+                asdict(replace(one, attacks={}, membership={}))
                 | {
+                    "membership": {
+                        method: {"reason": tested} if isinstance(tested, str) else tested.to_json()
+                        for method, tested in one.membership.items()
+                    },
                     "strongest": one.strongest.attack,
                     "attacks": {name: plain(risk, one is self.given) for name, risk in one.attacks.items()},
                 }
@@ -462,7 +470,17 @@ class Audit:
         if truth is not None:
             ids = tuple(ranks[name] for name in truth.people_ids)
             truth = Trajectories(truth.cells, truth.locations, truth.calendar, ids)
-        return replace(self, people=people, truth=truth)
+        releases = tuple(
+            replace(
+                one,
+                membership={
+                    method: tested if isinstance(tested, str) else tested.renamed(ranks)
+                    for method, tested in one.membership.items()
+                },
+            )
+            for one in self.releases
+        )
+        return replace(self, people=people, truth=truth, releases=releases)
 
     def write_json(self, path: str | Path, *, names: bool = False) -> None:
         """Write the numbers to a file, whole or not at all; people have their names only if that is asked for."""

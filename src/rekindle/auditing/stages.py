@@ -27,9 +27,11 @@ from rekindle.auditing.tasks import (
     compare_recoveries,
     publish,
     repair_release,
+    tell_membership,
 )
 from rekindle.auditing.workers import Runner
 from rekindle.defences import Defence
+from rekindle.membership.infer import Method
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.repairing import REPAIRS
 
@@ -62,6 +64,8 @@ class Plan:
         How many row orders.
     people
         How many people the attacker takes to be in the release as given, where that was set.
+    membership
+        How it is tested who is in the data at all.
     """
 
     given: Counts | Release
@@ -71,6 +75,7 @@ class Plan:
     required: bool
     seeds: int
     people: int | None
+    membership: tuple[Method, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,8 @@ class Findings:
         What is reached with the number of people guessed, by draw: the same attack and repair as the strongest.
     agreements
         By the names of two attacks: the agreement of each pair of recoveries.
+    membership
+        By release and method.
     """
 
     plan: Plan
@@ -131,6 +138,7 @@ class Findings:
     results: dict[tuple[Draw, str, str], Result] = field(default_factory=dict)
     guessed: dict[Draw, Result] = field(default_factory=dict)
     agreements: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    membership: dict[tuple[int, Method], Result] = field(default_factory=dict)
     _digests: dict[int, tuple[Any, str | None]] = field(default_factory=dict)
 
     @property
@@ -193,6 +201,7 @@ def carry_out(plan: Plan, runner: Runner) -> Findings:
     _attack(found, runner)
     _guess(found, runner)
     _compare(found, runner)
+    _tell_membership(found, runner)
     return found
 
 
@@ -330,6 +339,20 @@ def _compare(found: Findings, runner: Runner) -> None:
     }
     for (one, other), result in runner.run(tasks).items():
         found.agreements.setdefault((one[0], other[0]), []).append(result.numbers["agreement"])
+
+
+def _tell_membership(found: Findings, runner: Runner) -> None:
+    """Test who is in the data at all, in the first draw of each release."""
+    tasks, given = {}, isinstance(found.plan.given, Release)
+    for at, defence in enumerate(found.defences):
+        published = found.draws[at, 0]
+        for method in found.plan.membership if published.truth is not None else ():
+            tasks[at, method] = Task(
+                (found.digest(published.release), found.digest(published.truth), _identity(defence), given, method),
+                tell_membership,
+                (published.release, published.truth, defence, given, method, 0),
+            )
+    found.membership = runner.run(tasks)
 
 
 def _repair_task(found: Findings, release: Release, repair: str, people: int) -> Task:

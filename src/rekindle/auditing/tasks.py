@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.attacks import REFERENCES, Attack, Recovery
-from rekindle.defences import Defence, NothingLeft
+from rekindle.defences import Chain, Defence, NothingLeft
 from rekindle.errors import InvalidSetting, RekindleError
 from rekindle.evaluation import (
     KNOWN_POINTS,
@@ -22,6 +22,8 @@ from rekindle.evaluation import (
     uniqueness_by_k,
     utility,
 )
+from rekindle.membership.channel import rebuild_defence
+from rekindle.membership.infer import Method, exact_membership, infer_membership
 from rekindle.model import AppliedDefence, Calendar, Counts, Locations, Release, Trajectories
 from rekindle.repairing import REPAIRS, guess_people
 
@@ -37,6 +39,7 @@ __all__ = [
     "compare_recoveries",
     "publish",
     "repair_release",
+    "tell_membership",
 ]
 
 PERFECT = "perfect"
@@ -266,6 +269,36 @@ def compare_recoveries(counts: Counts, one: NDArray[Any], other: NDArray[Any]) -
         return Trajectories(cells.astype(np.int32), counts.locations, counts.calendar)
 
     return Result({"agreement": agreement(people(one), people(other))})
+
+
+def tell_membership(
+    release: Release, people: Trajectories, defence: Defence | None, given: bool, method: Method, seed: int
+) -> Result:
+    """Test whether it can be told who is in a release; the number `reason` where that cannot be tested.
+
+    Parameters
+    ----------
+    release, people
+        What is published, and the people in it at its resolution.
+    defence
+        What was done to counts, or to what was given.
+    given
+        Whether something had been done to the counts before.
+    method, seed
+        See `infer_membership`.
+    """
+    try:
+        if given:
+            applied = release.defences[: len(release.defences) - len(Chain([defence] if defence else ()).defences)]
+            if not applied:
+                raise InvalidSetting("It is not known what was done to the release, so it cannot be drawn again.")
+            defence = Chain([rebuild_defence(applied), *([defence] if defence else ())])
+        chain = Chain([defence] if defence is not None else ())
+        if method == "exact":
+            return Result(exact_membership(release, people, chain, seed=seed).to_json())
+        return Result(infer_membership(release, people, chain, method=method, seed=seed).to_json())
+    except RekindleError as error:
+        return Result({"reason": str(error)})
 
 
 def _growth(

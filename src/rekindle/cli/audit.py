@@ -76,6 +76,13 @@ def audit(
             "public; without ground truth, a guess from the release. An attacker who has to guess is shown beside.",
         ),
     ] = None,
+    membership: Annotated[
+        Literal["none", "exact", "full"],
+        typer.Option(
+            help="Test who is in the data at all: for someone who knows everyone else (exact), or also by classifiers, which "
+            "takes minutes (full; needs the extra membership)."
+        ),
+    ] = "exact",
     include_truth: Annotated[
         bool, typer.Option("--include-truth", help="Put the true trajectories into the report. They are sensitive.")
     ] = False,
@@ -166,6 +173,7 @@ def audit(
                     defences=defences,
                     seeds=seeds,
                     people=people,
+                    membership=membership,
                     workers=workers,
                     cluster=cluster,
                     cache=tasks,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from rekindle.membership.traces import synthesise
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["Membership", "PersonMembership", "infer_membership"]
+__all__ = ["Membership", "PersonMembership", "exact_membership", "infer_membership"]
 
 Method = Literal["exact", "knock-knock", "zero-knowledge"]
 METHODS: tuple[Method, ...] = ("exact", "knock-knock", "zero-knowledge")
@@ -140,6 +140,29 @@ class Membership:
         plain: dict[str, Any] = _plain(values | {"false_positives": list(FALSE_POSITIVES)})
         return plain
 
+    def renamed(self, names: Mapping[str, str]) -> Membership:
+        """The same with people under other names."""
+        return replace(self, people=tuple(replace(one, person=names[one.person]) for one in self.people))
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Membership:
+        """Read what `to_json` gave."""
+
+        def infinite(person: dict[str, Any]) -> dict[str, Any]:
+            # The exact test has numbers here, so what JSON could not hold was infinite.
+            whole = {
+                name: person[name] if person[name] is not None else np.inf
+                for name in ("evidence", "computed_epsilon")
+            }
+            return person | (whole if values["method"] == "exact" else {})
+
+        people = tuple(
+            PersonMembership(**infinite(person) | {"true_positives": tuple(person["true_positives"])})
+            for person in values["people"]
+        )
+        own = {name: values[name] for name in cls.__dataclass_fields__ if name != "people"}
+        return cls(people=people, **own)
+
     def __repr__(self) -> str:
         return f"Membership({self.method}, {len(self.people)} people tested of {self.group}, AUC {self.auc:.3f})"
 
@@ -216,7 +239,8 @@ def infer_membership(
     chain = Chain([defence if defence is not None else rebuild_defence(published.defences)])
     _refuse_unexplained(published, truth, chain, defence)
     if method == "exact":
-        return _exact(published, truth, chain, targets, draws, seed, progress)
+        people = (chain if defence is None else defence).seeded(seed).coarsen(truth)
+        return exact_membership(published, people, chain, targets=targets, draws=draws, seed=seed, progress=progress)
     return _classified(published, truth, chain, method, reference, known, group, targets, seed, workers, progress)
 
 
@@ -234,26 +258,32 @@ def _refuse_unexplained(release: Release, truth: Trajectories, chain: Chain, giv
         )
 
 
-def _resolution(chain: Chain, truth: Trajectories, seed: int) -> Trajectories:
-    """The people at the resolution of the release; those whom a sample leaves out are left out."""
-    return chain.seeded(seed).coarsen(truth)
-
-
-def _exact(
+def exact_membership(
     release: Release,
-    truth: Trajectories,
-    chain: Chain,
-    targets: int,
-    draws: int,
-    seed: int,
-    progress: Progress | None,
+    people: Trajectories,
+    defence: Defence,
+    *,
+    targets: int = 50,
+    draws: int = 10_000,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> Membership:
-    people = _resolution(chain, truth, seed)
+    """Test who is in the data, for someone who knows everyone else; see `infer_membership`.
+
+    Parameters
+    ----------
+    release, defence
+        What is published, and what was done to the counts.
+    people
+        The people who are in the release, at its resolution.
+    targets, draws, seed, progress
+        As in `infer_membership`.
+    """
     if people.locations != release.locations or people.calendar != release.calendar:
         raise InvalidData(
             "The truth, at the resolution of the defence, has other locations or steps than the release."
         )
-    channel = Channel.of(chain, release.calendar)
+    channel = Channel.of(defence, release.calendar)
     counts = people.counts().values.astype(np.float64)
     random = np.random.default_rng([seed, 1])
     chosen = np.sort(random.permutation(people.people)[:targets])
