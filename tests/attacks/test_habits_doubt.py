@@ -5,11 +5,12 @@ import pytest
 
 import rekindle as rk
 from rekindle.attacks.habits import schedule
-from rekindle.attacks.habits.doubt import exchange_unseen, hidden_rates, track_in_doubt
+from rekindle.attacks.habits.doubt import calibrate, exchange_unseen, hidden_rates, track_in_doubt
 from rekindle.attacks.habits.problem import Problem, count
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
+from rekindle.evaluation import assess_confidence
 
 
 def problem_of(truth):
@@ -106,11 +107,43 @@ def test_two_ways_dealt_anew_find_what_single_exchanges_do_not(seed):
     assert dealt.scores.sum() == pytest.approx(SwapSearch(problem, model, dealt.tracks, generator(0)).score)
 
 
-def test_after_a_stop_without_voters_the_answers_vote():
+def test_after_a_stop_without_voters_nothing_is_claimed():
     problem = problem_of(walkers(12, 9, 96, 0.9))
     made = schedule.Schedule.of(problem, "low", 0)
     answers = {0: schedule.follow(problem, made, 0, lambda: False)}
     tracks, confidence = schedule.finish(problem, made, answers, lambda: True)
     problem.check(tracks)
     assert confidence.dtype == np.float32
-    assert confidence.max() <= 1
+    assert confidence.max() <= 0.5
+
+
+def test_confidence_rises_with_votes_probability_and_agreement_on_everyone():
+    lengths = np.array([1, 3])
+    low, high = np.full((2, 2), 0.6), np.full((2, 2), 0.9)
+    assert (calibrate(low, low, lengths) < calibrate(high, low, lengths)).all()
+    assert (calibrate(low, low, lengths) < calibrate(low, high, lengths)).all()
+    # One point with the same votes, among others on which the voters agree or not.
+    mixed = np.array([[0.9, 0.9], [0.2, 0.2]])
+    assert (calibrate(high, mixed, lengths)[0] < calibrate(high, high, lengths)[0]).all()
+    # A tick counts as much as it is long.
+    ticks = np.array([[0.9, 0.2], [0.9, 0.2]])
+    assert (calibrate(high, ticks, np.array([9, 1])) > calibrate(high, ticks, np.array([1, 9]))).all()
+    found = calibrate(np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]]), lengths)
+    assert found.dtype == np.float32
+    assert 0 < found[0, 0] < 0.1 < found[0, 1] <= 1
+
+
+@pytest.mark.parametrize("routine", [True, False])
+def test_confidence_is_calibrated_with_and_without_routine(routine):
+    """Cities that the constants were not fitted on."""
+    without = {} if routine else {"share_without_routine": 1, "share_night_workers": 0, "share_without_work": 0}
+    truth = rk.SyntheticCity(people=60, days=7, seed=10, **without).trajectories()
+    found = rk.Habits(effort="low").recover(truth.counts())
+    result = rk.evaluate(found.trajectories, truth)
+    sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=result.mapping)
+    assert sure.calibration_error < 0.08
+    if routine:
+        assert sure.claims.points > 0.4
+        assert sure.claims.points_right > 0.9
+    else:
+        assert sure.claims.points < 0.01

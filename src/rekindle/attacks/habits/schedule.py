@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.attacks.habits.consensus import align, decode
-from rekindle.attacks.habits.doubt import track_in_doubt
+from rekindle.attacks.habits.doubt import calibrate, track_in_doubt
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
@@ -18,7 +18,7 @@ from rekindle.attacks.habits.search import REDEAL, HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
 from rekindle.errors import InvalidData
 
-__all__ = ["EFFORTS", "Answer", "Schedule", "doubt", "finish", "follow", "gather"]
+__all__ = ["EFFORTS", "Answer", "Schedule", "doubt", "finish", "follow", "gather", "vote"]
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,6 @@ MOST_PEOPLE_IN_GROUPS = 2_500
 FEW_ANSWERS = 8
 """More people than that take long to match, so fewer answers vote, and all at once."""
 FINAL_ROUNDS = 4
-PERSON_WEIGHT = 0.25
-"""How much the agreement on a person's whole way counts for each of its points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,16 +228,19 @@ def finish(
         return tracks, np.full(tracks.shape, 0.5, np.float32)
     second = [answers[number] for number in range(plan.answers, plan.gathered) if number in answers]
     tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped)
-    voters = [answers[number] for number in range(plan.gathered, plan.parts) if number in answers] or first
+    voters = [answers[number] for number in range(plan.gathered, plan.parts) if number in answers]
+    if not voters:
+        # The answers may agree in the same error, so nothing is claimed.
+        return tracks, np.asarray(0.5 * probability, np.float32)
+    return tracks, calibrate(probability, vote(problem, tracks, voters), problem.lengths)
+
+
+def vote(problem: Problem, tracks: NDArray[np.int32], voters: Sequence[Answer]) -> NDArray[np.float32]:
+    """Count the voters that have each person where the result has them: (people, ticks) float32 shares."""
     votes = np.zeros(tracks.shape, np.float32)
     for voter in _aligned(problem, [tracks, *(voter.tracks for voter in voters)], 0, rounds=1)[1:]:
         votes += voter == tracks
-    votes /= len(voters)
-    # Voters who do not agree on a person at all may agree on a point by accident.
-    on_person = np.average(votes, axis=1, weights=problem.lengths)[:, None]
-    return tracks, np.asarray(
-        probability * ((1 - PERSON_WEIGHT) * votes + PERSON_WEIGHT * on_person), dtype=np.float32
-    )
+    return votes / np.float32(len(voters))
 
 
 def _search(
