@@ -15,7 +15,7 @@ import numpy as np
 
 from rekindle.errors import InvalidSetting
 
-__all__ = ["choice", "positive", "seed", "share", "whole"]
+__all__ = ["choice", "number", "positive", "seed", "share", "whole"]
 
 
 def whole(setting: str, value: Any, *, least: int = 0) -> int:
@@ -29,6 +29,13 @@ def positive(setting: str, value: Any) -> float:
     """Check a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
         raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number above 0.", setting)
+    return float(value)
+
+
+def number(setting: str, value: Any, *, least: float = 0.0) -> float:
+    """Check a finite number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < least:
+        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number of at least {least:g}.", setting)
     return float(value)
 
 

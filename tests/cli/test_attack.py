@@ -61,7 +61,7 @@ def test_attack_and_evaluate(data, tmp_path, capsys):
     assert found.attack == "Enhanced"
     assert found.trajectories == rk.Enhanced().recover(COUNTS).trajectories
     assert found.trajectories.counts() == COUNTS
-    assert sorted(content(tmp_path / "out")) == [*(f"day-000{day}.parquet" for day in range(4)), "locations.parquet", "recovery.json"]  # fmt: skip
+    assert sorted(content(tmp_path / "out")) == [*(f"day-000{day}.parquet" for day in range(4)), "locations.parquet", "recovery.json", "rekindle.json"]  # fmt: skip
 
     assert run("evaluate", "out", data, "--seeds", 2) == 0
     printed = capsys.readouterr().out

@@ -38,7 +38,12 @@ def run(*arguments):
 def test_writes_a_page_and_the_numbers(folder, tmp_path):
     found = run(folder / "known", "--out", tmp_path / "out")
     assert found.code == 0, found.out
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["audit.json", "report.html", "tasks"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "audit.json",
+        "rekindle.json",
+        "report.html",
+        "tasks",
+    ]
     numbers = json.loads((tmp_path / "out/audit.json").read_text())
     assert [one["label"] for one in numbers["releases"]] == ["As given", "Round to 2"]
     assert "does not contain true paths" in (tmp_path / "out/report.html").read_text()
@@ -116,7 +121,7 @@ def test_leaves_other_folders_alone(folder, tmp_path):
     assert "left as it is" in found.err
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["thesis.tex"]
     (tmp_path / "file").write_text("x")
-    assert "needs a folder" in run(folder / "known", "--out", tmp_path / "file").err
+    assert "is a file, not a folder" in run(folder / "known", "--out", tmp_path / "file").err
 
 
 @pytest.mark.slow

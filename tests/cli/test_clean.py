@@ -1,6 +1,5 @@
 """`rekindle clean` removes what was derived from the truth, and nothing that is not ours."""
 
-import json
 import threading
 
 import numpy as np
@@ -10,8 +9,9 @@ from tests.small import random_truth
 from tests.sources.raw import some_points
 
 import rekindle as rk
-from rekindle.auditing import audit
+from rekindle import reproduce
 from rekindle.io.safety.files import new_file, output
+from rekindle.io.safety.folders import mark_folder
 
 TRUTH = random_truth(np.random.default_rng(5), people=6, places=4, steps=36, step="2h")
 
@@ -29,10 +29,8 @@ def work(tmp_path, monkeypatch):
     rk.write_dataset(work / "data", counts=TRUTH.counts(), truth=TRUTH)
     assert run("attack", work / "data", "--out", work / "recovery") == 0
     assert run("evaluate", work / "recovery", work / "data", "--seeds", 0) == 0
-    (work / "audit").mkdir()
-    found = audit(TRUTH, attacks=[rk.Baseline()], defences=[], seeds=1, workers=1, cache=work / "audit" / "tasks")
-    found.write_json(work / "audit" / "audit.json")
-    found.to_html(work / "audit" / "report.html")
+    settings = ("--attack", "baseline", "--defence", "none", "--seeds", 1, "--workers", 1)
+    assert run("audit", work / "data", "--out", work / "audit", *settings) == 0
     (work / "recovery" / ".day-0001.parquet.0123456789ab.unfinished.parquet").touch()
     (work / ".data.0123456789ab.unfinished").mkdir()
     (work / ".data.0123456789ab.unfinished" / "truth.parquet").touch()
@@ -47,21 +45,28 @@ def work(tmp_path, monkeypatch):
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text("years of work")
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "audit.json").write_bytes((work / "audit" / "audit.json").read_bytes())
+    for name in ("audit.json", "rekindle.json"):
+        (tmp_path / "elsewhere" / name).write_bytes((work / "audit" / name).read_bytes())
     (work / "link").symlink_to(tmp_path / "elsewhere")
     return work
 
 
 RECOVERY = ["recovery/day-0000.parquet", "recovery/day-0001.parquet", "recovery/day-0002.parquet", "recovery/locations.parquet", "recovery/recovery.json"]  # fmt: skip
 OTHERS = ["audit/notes.txt", "thesis/cells/a.npz", "thesis/evaluation.json", "thesis/report.html", "truth.parquet"]  # fmt: skip
-DATA = ["data/counts.parquet", "data/dataset.json", "data/locations.parquet"]
+DATA = [
+    "data/counts.parquet",
+    "data/dataset.json",
+    "data/locations.parquet",
+    "data/rekindle.json",
+    "audit/rekindle.json",
+]
 
 
 @pytest.mark.parametrize(
     ("options", "stays"),
     [
-        ([], [*DATA, "data/truth.parquet", *RECOVERY]),
-        (["--truth"], [*DATA, *RECOVERY]),
+        ([], [*DATA, "data/truth.parquet", *RECOVERY, "recovery/rekindle.json"]),
+        (["--truth"], [*DATA, *RECOVERY, "recovery/rekindle.json"]),
         (["--truth", "--recoveries"], DATA),
     ],
 )
@@ -75,7 +80,7 @@ def test_removes_what_is_ours(work, capsys, options, stays):
     after = names(work)
     assert after == sorted([*stays, *OTHERS])
     gone = set(before) - set(after)
-    for name in gone - {".data.0123456789ab.unfinished/truth.parquet"}:
+    for name in gone - {".data.0123456789ab.unfinished/truth.parquet", "recovery/rekindle.json"}:
         assert str(work / name) in listed
     assert (work / "link" / "audit.json").exists()
     assert run("clean", work, *options, "--yes") == 0
@@ -108,15 +113,13 @@ def test_a_run_under_way_is_refused(work, capsys):
     assert "recovery/evaluation.json" in names(work)
 
 
-def test_names_in_the_description_of_a_prepared_dataset(tmp_path, capsys):
+def test_no_name_of_a_prepared_dataset_stays(tmp_path, capsys):
     some_points().write_csv(tmp_path / "points.csv")
     assert run("prepare", "points", tmp_path / "points.csv", tmp_path / "data") == 0
-    assert '"p1"' in (tmp_path / "data/dataset.json").read_text()
+    assert "p1" in (tmp_path / "data/filled.csv").read_text()
     assert run("clean", tmp_path / "data", "--truth", "--yes") == 0
-    text = (tmp_path / "data/dataset.json").read_text()
-    assert '"p1"' not in text
-    assert "overall" in json.loads(text)["filled"]
-    assert names(tmp_path / "data") == ["counts.parquet", "dataset.json", "locations.parquet"]
+    assert names(tmp_path / "data") == ["counts.parquet", "dataset.json", "locations.parquet", "rekindle.json"]
+    assert not any('"p1"' in path.read_text() for path in (tmp_path / "data").glob("*.json"))
     assert rk.read_dataset(tmp_path / "data").people == 3
 
 
@@ -128,6 +131,7 @@ def test_no_folder(tmp_path, capsys):
 def test_true_paths_of_a_reproduction_go_and_its_numbers_stay(tmp_path):
     folder = tmp_path / "paper"
     (folder / "figures").mkdir(parents=True)
+    mark_folder(folder, "reproduction", reproduce.SENSITIVE)
     for name in (
         "index.html",
         "index.md",
@@ -136,6 +140,15 @@ def test_true_paths_of_a_reproduction_go_and_its_numbers_stay(tmp_path):
         "figures/accuracies.csv",
     ):
         (folder / name).write_text("x")
-    (folder / "reproduction.json").write_text(json.dumps({"effort": {}, "skipped": [], "datasets": {}}))
+    (folder / "reproduction.json").write_text("{}")
     assert run("clean", folder, "--yes") == 0
-    assert names(folder) == ["figures/accuracies.csv", "figures/paths.txt", "reproduction.json"]
+    assert names(folder) == ["figures/accuracies.csv", "figures/paths.txt", "rekindle.json", "reproduction.json"]
+
+
+def test_an_output_of_version_0_1_gets_a_message_and_stays(work, capsys):
+    """It has no mark that says what is sensitive in it."""
+    before = names(work / "data")
+    (work / "data" / "rekindle.json").unlink()
+    assert run("clean", work / "data", "--truth", "--yes") == 0
+    assert f"{work / 'data'} was left as it is" in capsys.readouterr().err
+    assert names(work / "data") == sorted(set(before) - {"rekindle.json"})

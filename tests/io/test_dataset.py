@@ -417,7 +417,7 @@ def test_what_is_there_is_kept(folder):
 
 def test_other_folders_are_never_replaced(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(rk.errors.InvalidFile, match="other things"):
+    with pytest.raises(rk.errors.InvalidFile, match=r"no rekindle\.json"):
         rk.write_dataset(tmp_path, counts=COUNTS, overwrite=True)
     assert content(tmp_path) == {"thesis.tex": b"years of work"}
 

@@ -1,17 +1,18 @@
-"""Files and folders are written whole or not at all."""
+"""Files are written whole or not at all."""
 
 import errno
 import os
 import stat
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 import rekindle as rk
-from rekindle.errors import OutputFailed, OutputInUse
-from rekindle.io.safety.files import leftovers, new_file, new_folder, output, read_json, remove_leftovers, write_json
+from rekindle.errors import OutputFailed
+from rekindle.io.safety import folders
+from rekindle.io.safety.files import leftovers, new_file, output, read_json, remove_leftovers, write_json
+
+new_folder = partial(folders.new_folder, kind="thing")
 
 
 def names(folder):
@@ -83,90 +84,6 @@ def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
             pass
 
 
-@pytest.mark.parametrize("problem", [RuntimeError, KeyboardInterrupt])
-def test_a_failure_leaves_the_old_folder(tmp_path, problem):
-    folder = tmp_path / "a"
-    folder.mkdir()
-    (folder / "old").touch()
-    with pytest.raises(problem), new_folder(folder, overwrite=True) as temporary:
-        fail((temporary / "half").touch(), problem)
-    assert names(folder) == ["old"]
-    assert names(tmp_path) == ["a"]
-
-
-def test_a_failed_exchange_puts_the_old_folder_back(tmp_path, monkeypatch):
-    folder = tmp_path / "a"
-    folder.mkdir()
-    (folder / "old").touch()
-    replace = os.replace
-
-    def fail(source, target):
-        if target == folder and (source / "new").exists():
-            raise OSError("disk gone")
-        replace(source, target)
-
-    monkeypatch.setattr("rekindle.io.safety.files._swap", lambda *_: False)
-    monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="disk gone"), new_folder(folder, overwrite=True) as temporary:
-        (temporary / "new").touch()
-    assert names(folder) == ["old"]
-    assert names(tmp_path) == ["a"]
-
-
-def test_a_folder_is_replaced_whole(tmp_path):
-    folder = tmp_path / "deep" / "a"
-    for name in ("one", "two"):
-        with new_folder(folder, overwrite=name == "two") as temporary:
-            (temporary / name).touch()
-    assert names(folder) == ["two"]
-    assert names(folder.parent) == ["a"]
-    with pytest.raises(rk.errors.OutputExists, match="left as it is"), new_folder(folder):
-        pass
-    (tmp_path / "file").touch()
-    for overwrite in (False, True):
-        with (
-            pytest.raises(rk.errors.OutputExists, match="left as it is"),
-            new_folder(tmp_path / "file", overwrite=overwrite),
-        ):
-            pass
-
-
-@pytest.mark.parametrize("swaps", [True, False])
-def test_an_overwritten_folder_is_there_at_every_moment(tmp_path, monkeypatch, swaps):
-    """Killed before any of the renames, the name holds the old folder or the new one, at the latest at the next start."""
-    replace, seen = os.replace, []
-
-    def die(*_):
-        raise SystemExit
-
-    def watching(source, target):
-        replace(source, target)
-        seen.append((tmp_path / "a").exists())
-        monkeypatch.setattr("os.replace", die)
-        monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
-        die()
-
-    with new_folder(tmp_path / "a") as temporary:
-        (temporary / "old").touch()
-    if not swaps:
-        monkeypatch.setattr("rekindle.io.safety.files._swap", lambda *_: False)
-        monkeypatch.setattr("os.replace", watching)
-        with pytest.raises(SystemExit), new_folder(tmp_path / "a", overwrite=True) as temporary:
-            (temporary / "new").touch()
-        assert seen == [False]
-        monkeypatch.undo()
-        assert [name.endswith((".unfinished", ".replaced")) for name in names(tmp_path)] == [True, True]
-        with output(tmp_path / "a"):
-            assert names(tmp_path / "a") == ["old"]
-    else:
-        monkeypatch.setattr("os.replace", watching)
-        with new_folder(tmp_path / "a", overwrite=True) as temporary:
-            (temporary / "new").touch()
-        assert seen == []
-        assert names(tmp_path / "a") == ["new"]
-    assert names(tmp_path) == ["a"]
-
-
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -205,36 +122,6 @@ def test_leftovers_go_away_but_not_those_of_the_living(tmp_path):
     assert names(tmp_path) == [".mine", "a.txt", "b"]
 
 
-def test_two_processes_do_not_write_the_same(tmp_path):
-    script = (
-        "import sys; from rekindle.io.safety.files import output\n"
-        "with output(sys.argv[1]):\n    print('mine', flush=True); sys.stdin.read()"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path / "a")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout.readline() == "mine\n"
-        since = rf"a is being written by process {other.pid} on .+, since 20\d\d-.+\. Wait .* choose another output"
-        for write in (output, new_folder):
-            with pytest.raises(OutputInUse, match=since), write(tmp_path / "a"):
-                pass
-        with output(tmp_path / "b"):
-            pass
-        other.kill()
-        other.wait()
-        assert len(names(tmp_path)) == 1  # the lock file of the dead is no obstacle
-        with output(tmp_path / "a"), new_folder(tmp_path / "a"):
-            pass
-    assert names(tmp_path) == ["a"]
-
-
-def test_a_lock_is_for_one_thread(tmp_path):
-    with output(tmp_path / "a"), ThreadPoolExecutor(1) as pool:
-        with pytest.raises(OutputInUse, match=f"process {os.getpid()}"):
-            pool.submit(output(tmp_path / "a").__enter__).result()
-        with output(tmp_path / "a"):
-            pass
-
-
 @pytest.mark.parametrize(
     ("number", "way_out"),
     [
@@ -243,6 +130,7 @@ def test_a_lock_is_for_one_thread(tmp_path):
         (errno.EIO, "still connected"),
         (errno.EFBIG, "limit"),
         (errno.EBUSY, "folder in it"),
+        (99, r"\)\.$"),
     ],
 )
 def test_a_failure_says_what_to_do(tmp_path, number, way_out):
@@ -253,13 +141,6 @@ def test_a_failure_says_what_to_do(tmp_path, number, way_out):
         broken()
     assert str(error.value).startswith(f"{tmp_path / 'a.txt'}: it cannot be written ({os.strerror(number)}).")
     assert names(tmp_path) == []
-
-
-def test_an_empty_folder_may_be_filled(tmp_path):
-    (tmp_path / "a").mkdir()
-    with new_folder(tmp_path / "a") as temporary:
-        (temporary / "new").touch()
-    assert names(tmp_path / "a") == ["new"]
 
 
 def test_json_round_trip(tmp_path):
@@ -282,6 +163,7 @@ def test_only_plain_values(tmp_path, value):
         (b"{", "not valid JSON"),
         (b"[1]", "not a list"),
         (b'{"x": NaN}', "NaN is not a JSON value"),
+        (b'{"x": 1e999}', "too large for a number"),
         (b"\xff\xfe\x00", "not valid JSON"),
         (b"[" * 100_000, "not valid JSON"),
     ],
@@ -298,3 +180,8 @@ def test_missing_json(tmp_path):
         read_json(tmp_path / "a.json")
     with pytest.raises(rk.errors.InvalidFile, match="this is a folder"):
         read_json(tmp_path)
+
+
+def test_an_output_needs_its_folder(tmp_path):
+    with pytest.raises(rk.errors.InvalidFile, match="its folder does not exist"), output(tmp_path / "no" / "file"):
+        pass

@@ -1,5 +1,7 @@
 """The recovery folder: whole days only, whatever happens."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -94,7 +96,7 @@ def test_what_a_killed_process_left_goes_away(tmp_path):
     (path / ".notes").touch()
     assert rk.read_recovery(path).trajectories == DAYS[0]
     start(path, resume=True)
-    assert names(path) == [".notes", "day-0000.parquet", "locations.parquet", "recovery.json"]
+    assert names(path) == [".notes", "day-0000.parquet", "locations.parquet", "recovery.json", "rekindle.json"]
 
 
 def test_a_day_that_was_changed(tmp_path):
@@ -140,3 +142,32 @@ def test_confidence_comes_back(tmp_path):
             rk.read_recovery(path)
     table.drop("confidence").write_parquet(file)
     assert rk.read_recovery(path).confidence is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda head: head.update(format="other"), "its format is 'other'"),
+        (lambda head: head.update(days={}), "'days' must be a list"),
+        (lambda head: head.update(people=0), "'people' a whole number"),
+        (lambda head: head.update(people=True), "'people' a whole number"),
+        (lambda head: head.update(people=2**31 - 1), f"'people' is {2**31 - 1}; more than 10000000 are not read"),
+        (lambda head: head.update(attack=3), "'attack' must be a name"),
+        (lambda head: head.update(settings=[]), "'settings' an object"),
+        (lambda head: head["days"].append(head["days"][0]), "it lists 4 days, but its calendar has 3"),
+        (lambda head: head["days"].__setitem__(0, 7), "must have"),
+        (lambda head: head["days"][1].pop("link_costs"), "must have"),
+        (lambda head: head["days"][0].update(step_costs=[1.0]), "must be 1 or 11 numbers"),
+        (lambda head: head["days"][0].update(link_costs="x"), "must be 1 or 11 numbers"),
+    ],
+)
+def test_a_damaged_description_is_refused(tmp_path, change, words):
+    folder = start(tmp_path / "out")
+    for day in DAYS:
+        add(folder, day)
+    path = tmp_path / "out" / "recovery.json"
+    head = json.loads(path.read_text())
+    change(head)
+    path.write_text(json.dumps(head))
+    with pytest.raises(rk.errors.InvalidFile, match=words):
+        rk.read_recovery(path.parent)

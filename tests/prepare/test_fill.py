@@ -3,9 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rekindle.errors import InvalidSetting
 from rekindle.prepare import fill_steps
-from rekindle.prepare.fill import check_fill
 
 
 def values(known, heights, steps, how):
@@ -40,8 +38,3 @@ def test_against_a_plain_loop(known, steps, how):
         else:
             expected.append(float(np.interp(step, known, heights)))
     assert values(known, heights, steps, how) == pytest.approx(expected)
-
-
-def test_unknown_fill():
-    with pytest.raises(InvalidSetting, match=r"'spline'.*last, nearest, linear"):
-        check_fill("spline")

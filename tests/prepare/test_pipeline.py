@@ -18,6 +18,7 @@ from tests.sources.raw import (
 
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExists
 from rekindle.io import read_dataset
+from rekindle.io.safety.folders import read_mark
 from rekindle.model import Locations
 from rekindle.prepare import Area, Grid, Towers, fill_steps, prepare_geolife, prepare_points, prepare_porto
 from rekindle.sources import points_from_frame, read_cabspotting, read_geolife, read_porto
@@ -43,7 +44,8 @@ def test_points_by_hand():
     assert found.observed.tolist() == [[True, False, False, True], [False, True, False, False]]
     assert found.truth.people_ids == ("a", "b")
     assert found.truth.calendar.to_json() == {"start": "2020-03-02 00:00:00", "step": "10min", "steps": 4}
-    assert found.info["filled"] == {"overall": 0.625, "per_person": {"a": 0.5, "b": 0.75}}
+    assert found.filled.tolist() == [0.5, 0.75]
+    assert found.info["filled"] == 0.625
 
 
 @settings(deadline=None, max_examples=25)
@@ -106,9 +108,28 @@ def test_preparing_twice_gives_the_same_bytes(tmp_path):
     assert set(files(tmp_path / "one")) == {
         "counts.parquet",
         "dataset.json",
+        "filled.csv",
         "locations.parquet",
+        "rekindle.json",
         "truth.parquet",
     }
+
+
+def test_a_picture_is_written_with_the_folder_or_not_at_all(tmp_path):
+    prepared = prepare_points(points_from_frame(some_points()))
+
+    def interrupted(path):
+        path.touch()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepared.write(tmp_path / "out", picture=("grid.png", interrupted))
+    assert list(tmp_path.iterdir()) == []
+    prepared.write(tmp_path / "out", picture=("grid.png", lambda path: path.touch()))
+    sensitive = {path.name for path, _ in read_mark(tmp_path / "out").sensitive_files(tmp_path / "out")}
+    assert sensitive == {"filled.csv", "grid.png", "truth.parquet"}
+    assert "p1" not in (tmp_path / "out" / "dataset.json").read_text()
+    assert (tmp_path / "out" / "filled.csv").stat().st_mode & 0o077 == 0
 
 
 def test_what_is_written_is_what_was_prepared(tmp_path):
@@ -130,7 +151,7 @@ def test_nothing_is_overwritten_or_left_half_written(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rekindle.prepare.pipeline.write_dataset", interrupted)
+    monkeypatch.setattr("rekindle.prepare.assemble.write_table", interrupted)
     for target in (out, tmp_path / "new"):
         with pytest.raises(KeyboardInterrupt):
             prepared.write(target, overwrite=True)
@@ -138,7 +159,7 @@ def test_nothing_is_overwritten_or_left_half_written(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(InvalidFile, match="other things"):
+    with pytest.raises(InvalidFile, match=r"no rekindle\.json"):
         prepared.write(tmp_path / "thesis", overwrite=True)
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
 
@@ -148,15 +169,17 @@ def test_window_and_coverage():
     found = prepare_points(points, step="10min", start=datetime(2020, 3, 3), days=1)
     assert found.truth.steps == 144
     assert found.truth.calendar.start == datetime(2020, 3, 3)
-    best = 1 - min(found.info["filled"]["per_person"].values())
+    best = 1 - found.filled.min()
     selected = prepare_points(points, step="10min", start=datetime(2020, 3, 3), days=1, min_coverage=best)
     assert 1 <= selected.truth.people < found.truth.people
     with pytest.raises(InvalidData, match=r"Nobody is left.*`min_coverage`"):
         prepare_points(points, min_coverage=1.0)
     with pytest.raises(InvalidData, match="no record lies in the time window"):
         prepare_points(points, start=datetime(2021, 1, 1), days=1)
-    with pytest.raises(InvalidSetting, match="needs a start"):
+    with pytest.raises(InvalidSetting, match="`days` is set, but not `start`"):
         prepare_points(points, days=3)
+    with pytest.raises(InvalidSetting, match=r"`fill` is 'spline'.*last, nearest, linear"):
+        prepare_points(points, fill="spline")
     with pytest.raises(InvalidSetting, match="from 0 to 1"):
         prepare_points(points, min_coverage=70)
     with pytest.raises(InvalidSetting, match="not a step"):

@@ -50,7 +50,7 @@ def test_a_position_inside_the_box_is_within_half_a_cell_of_its_centre(degrees):
 
 
 def test_settings_of_the_grid():
-    with pytest.raises(InvalidSetting, match="percentiles 95 and 5"):
+    with pytest.raises(InvalidSetting, match="`box` is 95, 5"):
         Grid(box=(95, 5))
     with pytest.raises(InvalidSetting, match=r"0.001"):
         Grid(cell_km=0)

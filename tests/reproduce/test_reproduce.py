@@ -105,6 +105,6 @@ def test_other_folders_are_left_alone(made, tmp_path):
     with pytest.raises(rk.errors.OutputExists):
         reproduce(out, Sources(city=CITY))
     (tmp_path / "diary.txt").write_text("mine")
-    with pytest.raises(rk.errors.InvalidFile, match="other things than a reproduction"):
+    with pytest.raises(rk.errors.InvalidFile, match=r"no rekindle\.json"):
         reproduce(tmp_path, Sources(city=CITY), overwrite=True)
     assert (tmp_path / "diary.txt").read_text() == "mine"

@@ -10,14 +10,11 @@ from rekindle.assignment.kernels import ensure_compiled
 from rekindle.attacks.base import Attack, Recovery, Run
 from rekindle.attacks.saving import SavedRun, read_run
 from rekindle.errors import InvalidData
-from rekindle.io.recovery import RecoveryFolder, StoredRecovery
+from rekindle.io.recovery import CHECKPOINT, RecoveryFolder, StoredRecovery
 from rekindle.model import Counts
 from rekindle.progress import Progress
 
 __all__ = ["CHECKPOINT", "open_folder", "recover_into"]
-
-CHECKPOINT = "checkpoint.npz"
-"""The file in which an attack that revises earlier days keeps its state until it ends."""
 
 
 def open_folder(path: str | Path, attack: Attack, counts: Counts, *, resume: bool = False) -> RecoveryFolder:

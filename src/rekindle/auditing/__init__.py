@@ -15,10 +15,11 @@ from rekindle.auditing.results import (
     Repairs,
 )
 from rekindle.auditing.risk import Estimate
-from rekindle.auditing.store import begin_output, check_output, remove_tasks
+from rekindle.auditing.store import AUDIT, begin_output, remove_tasks
 from rekindle.auditing.verdict import LEVELS, RULE, Verdict
 
 __all__ = [
+    "AUDIT",
     "LEVELS",
     "RULE",
     "Agreement",
@@ -36,6 +37,5 @@ __all__ = [
     "Verdict",
     "audit",
     "begin_output",
-    "check_output",
     "remove_tasks",
 ]

@@ -6,7 +6,6 @@ import hashlib
 import importlib.metadata
 import inspect
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -18,22 +17,17 @@ from numpy.typing import NDArray
 
 import rekindle
 from rekindle.auditing.tasks import Result
-from rekindle.errors import InvalidFile
-from rekindle.io.safety.files import new_file, read_json, remove_leftovers, write_json
+from rekindle.io.safety.files import new_file, remove_leftovers
+from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder, read_mark
 from rekindle.io.safety.untrusted import read_arrays
 from rekindle.model import Counts, Release, Trajectories
 
-__all__ = ["MARKER", "TASKS", "Store", "Task", "begin_output", "check_output", "digest", "remove_tasks"]
+__all__ = ["AUDIT", "TASKS", "Store", "Task", "begin_output", "digest", "remove_tasks"]
 
-TASKS = "tasks"
-"""Name of the folder of finished tasks in the output of an audit."""
+AUDIT, TASKS = "audit", "tasks"
+"""What the marks of the output of an audit, and of the folder of its finished tasks, say; the latter is also its name."""
 
-MARKER = "rekindle-tasks.json"
-"""Says that a folder holds tasks of an audit, and nothing else that matters."""
-
-_FORMAT = "rekindle audit tasks 1"
-_OLD_TASKS = "cells"
-_NAME = re.compile(r"[0-9a-f]{40}\.npz")
+_SENSITIVE = {"?" * 40 + ".npz": Sensitive("finished task of an audit")}
 
 
 @dataclass(frozen=True)
@@ -70,15 +64,8 @@ class Store:
 
     def __init__(self, folder: str | Path | None) -> None:
         self.folder = None if folder is None else Path(folder)
-        if self.folder is not None and self.folder.exists():
-            if not self.folder.is_dir():
-                raise InvalidFile(self.folder, "finished tasks are kept in a folder, but this is a file.")
-            if not _is_ours(self.folder) and any(self.folder.iterdir()):
-                raise InvalidFile(
-                    self.folder,
-                    "this folder holds other things than finished tasks, or those of an older version of Rekindle; it was "
-                    "left as it is. Choose another folder.",
-                )
+        if self.folder is not None:
+            check_new_folder(self.folder, TASKS, overwrite=True)
 
     def get(self, task: Task) -> Result | None:
         """Give the result of a task that was finished before; None where there is none, or the file is not its own."""
@@ -116,30 +103,16 @@ def begin_output(out: str | Path, *, resume: bool = True) -> Path:
     resume
         Whether the tasks that an earlier audit finished are kept.
     """
-    check_output(out)
+    check_new_folder(out, AUDIT, overwrite=True)
     out, folder = Path(out), Path(out) / TASKS
+    check_new_folder(folder, TASKS, overwrite=True)
     out.mkdir(mode=0o700, exist_ok=True)
+    mark_folder(out, AUDIT)
     _begin(folder)
     remove_leftovers(folder)
     if not resume:
         remove_tasks(folder)
     return folder
-
-
-def check_output(out: str | Path) -> None:
-    """Refuse an output folder that holds anything but an audit."""
-    out = Path(out)
-    if out.exists() and not out.is_dir():
-        raise InvalidFile(out, "the audit needs a folder, but this is a file.")
-    if out.is_dir() and any(out.iterdir()) and not _is_ours(out / TASKS):
-        old = (out / _OLD_TASKS).is_dir()
-        raise InvalidFile(
-            out,
-            "this folder was written by Rekindle 0.1, whose finished tasks cannot be used any more; it was left as it is. "
-            "Choose another folder."
-            if old
-            else "this folder holds other things than an audit; it was left as it is.",
-        )
 
 
 def remove_tasks(folder: str | Path) -> int:
@@ -148,32 +121,18 @@ def remove_tasks(folder: str | Path) -> int:
     Only regular files with the names of tasks go, in a folder that an audit made; links are left as they are.
     """
     folder = Path(folder)
-    if not _is_ours(folder):
+    mark = None if folder.is_symlink() else read_mark(folder)
+    if mark is None or mark.kind != TASKS:
         return 0
-    tasks = [path for path in folder.iterdir() if _NAME.fullmatch(path.name) and _is_plain(path)]
-    for path in tasks:
+    tasks = mark.sensitive_files(folder)
+    for path, _ in tasks:
         path.unlink()
     return len(tasks)
 
 
 def _begin(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (folder / MARKER).exists():
-        write_json(folder / MARKER, {"format": _FORMAT}, private=True)
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether an audit made this folder of tasks: no link, with a marker that is no link either."""
-    if folder.is_symlink() or not folder.is_dir() or not _is_plain(folder / MARKER):
-        return False
-    try:
-        return bool(read_json(folder / MARKER).get("format") == _FORMAT)
-    except InvalidFile:
-        return False
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+    mark_folder(folder, TASKS, _SENSITIVE)
 
 
 def digest(data: Counts | Release | Trajectories | None) -> str | None:

@@ -9,7 +9,7 @@ import typer
 from joblib import cpu_count
 
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing import Audit, Estimate, ReleaseRisk, begin_output, check_output
+from rekindle.auditing import AUDIT, Audit, Estimate, ReleaseRisk, begin_output
 from rekindle.auditing import audit as run_audit
 from rekindle.cli.console import console, note, print_json, say, showing_progress, table
 from rekindle.cli.options import (
@@ -30,6 +30,7 @@ from rekindle.defences import PRESETS, parse_defence
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_dataset, read_published
 from rekindle.io.safety.files import output, read_json
+from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder
 from rekindle.memory import audit_bytes, check_memory, reading_bytes
 from rekindle.model import Counts, Dataset, Release
 from rekindle.report import words
@@ -38,6 +39,10 @@ FAILED_GATE = 3
 """Exit code where the release is above a limit of --fail-above or --fail-if-exposed."""
 
 NUMBERS, REPORT = "audit.json", "report.html"
+SENSITIVE = {
+    REPORT: Sensitive("report of an audit with the truth"),
+    NUMBERS: Sensitive("how exposed each person is"),
+}
 
 
 def audit(
@@ -154,7 +159,7 @@ def audit(
             gate,
             "truth",
         )
-    check_output(out)
+    check_new_folder(out, AUDIT, overwrite=True)
     attacks = [_make(name, effort) for name in attack or ATTACKS]
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
     if cluster is None:
@@ -179,6 +184,8 @@ def audit(
                     cache=tasks,
                     progress=progress,
                 )
+            if found.truth is not None:
+                mark_folder(out, AUDIT, SENSITIVE)
             found.write_json(out / NUMBERS, names=names)
             found.to_html(out / REPORT, include_truth=include_truth, names=names)
         except KeyboardInterrupt:

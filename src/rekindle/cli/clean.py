@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rekindle.cli.console import console, say
+from rekindle.cli.console import console, note, say
 from rekindle.cli.options import Quiet
-from rekindle.io.safety.clean import find_traces, remove_trace
+from rekindle.io.safety.clean import find_traces, find_unmarked, remove_trace
 
 
 def clean(
@@ -29,10 +29,14 @@ def clean(
     """Remove what was derived from the ground truth.
 
     That is: evaluations, finished tasks of audits, reports, checkpoints, and what interrupted runs left behind. Only what
-    Rekindle wrote is touched; it is recognised by Rekindle's own descriptions beside it. Links are not followed. Files are
+    Rekindle wrote is touched; it is listed in the rekindle.json of each output folder. Links are not followed. Files are
     unlinked as usual, so backups and snapshots of the disk may still hold them.
     """
     found = [trace for folder in folders for trace in find_traces(folder, truth=truth, recoveries=recoveries)]
+    for folder in [one for top in folders for one in find_unmarked(top)]:
+        note(
+            f"{folder} was left as it is: it has no rekindle.json that says what is sensitive in it. Was it written by Rekindle 0.1?"
+        )
     if not found:
         console.print("There is nothing to remove.")
         return

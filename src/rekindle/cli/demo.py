@@ -17,12 +17,20 @@ from rekindle.cli.console import console, say, showing_progress, table
 from rekindle.cli.options import Overwrite, Quiet
 from rekindle.defences import CoarserSpace, GeometricNoise, Suppress
 from rekindle.io import write_dataset, write_trajectories
-from rekindle.io.safety.files import check_new_folder, output
+from rekindle.io.safety.files import output
+from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder
 from rekindle.model import Dataset
 from rekindle.sources.synthetic import SyntheticCity
 
 ATTACKS = (Baseline(), Enhanced(), Habits(effort="low"))
 DEFENCES = (Suppress(below=3), GeometricNoise(epsilon=1.0, per="event"), CoarserSpace(km=3.0))
+
+SENSITIVE = {
+    "report.html": Sensitive("report of an audit with the truth"),
+    "recovered.png": Sensitive("picture of a true path"),
+    "audit.json": Sensitive("how exposed each person is"),
+    "recovered.csv": Sensitive("recovered trajectories", "recovery"),
+}
 
 
 def demo(
@@ -39,7 +47,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Audit a synthetic city and explain what its counts give away."""
-    check_new_folder(out, overwrite=overwrite)
+    check_new_folder(out, "demo", overwrite=overwrite)
     truth = SyntheticCity(people=people, days=days, step="10min", seed=seed).trajectories()
     counts = truth.counts()
     values = counts.values
@@ -63,6 +71,8 @@ def demo(
         dataset = Dataset(
             counts, truth, {"source": "rekindle synthetic city", "seed": seed, "licence": "none needed"}
         )
+        out.mkdir(exist_ok=True)
+        mark_folder(out, "demo", SENSITIVE)
         write_dataset(out / "dataset", counts=counts, truth=truth, info=dataset.info, overwrite=overwrite)
         with showing_progress("Attacks") as progress:
             found = run_audit(dataset, attacks=ATTACKS, defences=DEFENCES, seeds=seeds, progress=progress)

@@ -16,6 +16,7 @@ from rekindle.evaluation import METRICS, Evaluation, ReferenceScores, reference_
 from rekindle.evaluation import evaluate as compare
 from rekindle.evaluation.confidence import Confidence, assess_confidence
 from rekindle.io import read_recovery
+from rekindle.io.recovery import EVALUATION
 from rekindle.io.safety.files import output, write_json
 from rekindle.memory import check_memory, described_size, evaluation_bytes
 
@@ -56,7 +57,7 @@ def evaluate(
     if not found.trajectories.steps:
         raise InvalidFile(recovery, "the recovery has no finished day yet.")
     truth = read_truth(dataset).during(found.trajectories.calendar)
-    target = json or recovery / "evaluation.json"
+    target = json or recovery / EVALUATION
     with output(target):
         with showing_progress("Matching people") as progress:
             result = compare(found.trajectories, truth, mapping=mapping, progress=progress)

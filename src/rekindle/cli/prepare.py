@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,7 +16,9 @@ from rekindle.cli.running import Command, unwrap
 from rekindle.cli.shared import parse_time
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_locations
+from rekindle.io.dataset import DATASET
 from rekindle.io.safety.files import output
+from rekindle.io.safety.folders import check_new_folder
 from rekindle.memory import check_memory, points_bytes
 from rekindle.prepare import (
     BEIJING,
@@ -30,7 +33,6 @@ from rekindle.prepare import (
     prepare_porto,
 )
 from rekindle.prepare.fill import Fill
-from rekindle.prepare.pipeline import check_output
 from rekindle.sources import Points, read_cabspotting, read_geolife, read_points, read_porto
 from rekindle.sources.points import Engine
 
@@ -407,7 +409,7 @@ def _run(
 ) -> None:
     from rekindle.report.figures import draw_grid, save_figure  # matplotlib takes a second to load
 
-    check_output(out, overwrite=overwrite)
+    check_new_folder(out, DATASET, overwrite=overwrite)
     check_memory(
         points_bytes(source),
         memory_limit,
@@ -419,22 +421,21 @@ def _run(
             found = read(progress)
         with showing_progress("Preparing"):
             prepared = prepare(found)
-            prepared.write(out, overwrite=overwrite)
-            save_figure(draw_grid(prepared.truth.locations, positions=prepared.positions), out / "grid.png")
+            grid = draw_grid(prepared.truth.locations, positions=prepared.positions)
+            prepared.write(out, overwrite=overwrite, picture=("grid.png", partial(save_figure, grid)))
     _show(prepared, out)
 
 
 def _show(prepared: Prepared, out: Path) -> None:
     truth, info = prepared.truth, prepared.info
-    filled = info["filled"]
-    shares = sorted(filled["per_person"].values())
+    shares = prepared.filled
     rows = [
         ["people", f"{truth.people:,}"],
         ["steps", f"{truth.steps:,} of {info['preparation']['step']}"],
         ["from", f"{truth.calendar.start}"],
         ["locations", f"{len(truth.locations):,}"],
-        ["steps filled, not observed", f"{filled['overall']:.1%}"],
-        ["  best and worst person", f"{shares[0]:.1%} and {shares[-1]:.1%}"],
+        ["steps filled, not observed", f"{shares.mean():.1%}"],
+        ["  best and worst person", f"{shares.min():.1%} and {shares.max():.1%}"],
     ]
     rows += [[f"skipped: {kind}", f"{count:,}"] for kind, count in info.get("skipped", {}).items()]
     rows += [[f"dropped: {kind}", f"{count:,}"] for kind, count in info.get("dropped", {}).items()]

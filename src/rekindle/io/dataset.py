@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.errors import InvalidData, InvalidFile
-from rekindle.io.safety.files import new_folder, read_json, write_json
+from rekindle.io.safety.files import read_json, write_json
+from rekindle.io.safety.folders import Sensitive, mark_folder, new_folder
+from rekindle.io.safety.untrusted import in_file
 from rekindle.io.tables.counts import counts_from_table, counts_table
 from rekindle.io.tables.locations import read_locations, write_locations
 from rekindle.io.tables.table import read_table, write_table
 from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Counts, Dataset, Trajectories
 
-__all__ = ["read_dataset", "write_dataset"]
+__all__ = ["DATASET", "fill_dataset", "read_dataset", "write_dataset"]
+
+DATASET = "dataset"
+"""What the mark of a dataset folder says."""
 
 
 def write_dataset(
@@ -42,17 +47,22 @@ def write_dataset(
     reserved = {"people", "calendar", "public_locations"} & dataset.info.keys()
     if reserved:
         raise InvalidData(f"info may not set {sorted(reserved)}; the counts say that.")
-    if Path(path).is_dir() and any(Path(path).iterdir()) and not (Path(path) / "dataset.json").exists():
-        raise InvalidFile(path, "this folder holds other things than a dataset; it was left as it is.")
-    with new_folder(path, overwrite=overwrite, private=truth is not None) as folder:
-        write_locations(folder / "locations.parquet", counts.locations)
-        write_table(folder / "counts.parquet", counts_table(counts))
-        if truth is not None:
-            write_table(folder / "truth.parquet", trajectories_table(truth), private=True)
-        about = {"people": counts.people, "calendar": counts.calendar.to_json()}
-        if counts.locations.public is not None:
-            about["public_locations"] = counts.locations.public
-        write_json(folder / "dataset.json", about | dataset.info)
+    with new_folder(path, DATASET, overwrite=overwrite, private=truth is not None) as folder:
+        fill_dataset(folder, dataset)
+
+
+def fill_dataset(folder: Path, dataset: Dataset) -> None:
+    """Write the files of a dataset into a folder of its own."""
+    counts, truth = dataset.counts, dataset.truth
+    write_locations(folder / "locations.parquet", counts.locations)
+    write_table(folder / "counts.parquet", counts_table(counts))
+    about = {"people": counts.people, "calendar": counts.calendar.to_json()}
+    if counts.locations.public is not None:
+        about["public_locations"] = counts.locations.public
+    write_json(folder / "dataset.json", about | dataset.info)
+    if truth is not None:
+        write_table(folder / "truth.parquet", trajectories_table(truth), private=True)
+        mark_folder(folder, DATASET, {"truth.parquet": Sensitive("the truth", "truth")})
 
 
 def read_dataset(path: str | Path, *, truth: bool = True) -> Dataset:
@@ -90,10 +100,8 @@ def read_dataset(path: str | Path, *, truth: bool = True) -> Dataset:
     people_behind = None
     if truth and os.path.lexists(folder / "truth.parquet"):
         people_behind = read_trajectories(folder / "truth.parquet", locations, calendar, within=folder)
-    try:
+    with in_file(folder / "truth.parquet"):
         return Dataset(counts, people_behind, info)
-    except InvalidData as error:
-        raise InvalidFile(folder / "truth.parquet", str(error)) from None
 
 
 def calendar_from_json(entry: object, path: Path) -> Calendar:
@@ -106,7 +114,5 @@ def calendar_from_json(entry: object, path: Path) -> Calendar:
         raise InvalidFile(
             path, "'calendar' must give start and step as text, such as '2014-05-01 00:00' and '10min'."
         )
-    try:
+    with in_file(path):
         return Calendar(entry["start"], entry["step"], entry["steps"])
-    except InvalidData as error:
-        raise InvalidFile(path, str(error)) from None

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists, OutputFailed
 from rekindle.io.dataset import calendar_from_json
-from rekindle.io.safety.files import check_new_folder, new_folder, output, read_json, remove_leftovers, write_json
+from rekindle.io.safety.files import output, read_json, remove_leftovers, write_json
+from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder, new_folder
 from rekindle.io.tables.columns import numbers, positions, step_numbers
 from rekindle.io.tables.locations import read_locations, write_locations
 from rekindle.io.tables.table import read_table, write_table
@@ -24,6 +25,19 @@ __all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
 
 FORMAT = "rekindle recovery 2"
 OLD_FORMATS = ("rekindle recovery 1",)
+RECOVERY = "recovery"
+"""What the mark of a recovery folder says."""
+CHECKPOINT = "checkpoint.npz"
+"""Where an attack that revises earlier days saves its run."""
+EVALUATION = "evaluation.json"
+"""Where the comparison of a recovery with the truth is kept."""
+_SENSITIVE = {
+    EVALUATION: Sensitive("how a recovery compares with the truth"),
+    CHECKPOINT: Sensitive("checkpoint of an attack"),
+    "day-*.parquet": Sensitive("recovered trajectories of a day", "recovery"),
+    "locations.parquet": Sensitive("their locations", "recovery"),
+    "recovery.json": Sensitive("their description", "recovery"),
+}
 _MOST_PEOPLE = 10_000_000
 """Each has a name, which takes memory even before the first day."""
 
@@ -95,20 +109,22 @@ class RecoveryFolder:
         }
         self._days: list[dict[str, Any]] = []
         self.stored: StoredRecovery | None = None
-        check_new_folder(self.path, overwrite=True)
+        check_new_folder(self.path, RECOVERY, overwrite=True)
         if self.path.is_dir() and any(self.path.iterdir()):
             if not resume:
                 raise OutputExists(
-                    f"{self.path} exists already; it was left as it is. Choose another folder, or resume what is there."
+                    f"{self.path} exists already; it was left as it is. Choose another folder, or set `resume=True`.",
+                    "resume",
                 )
             remove_leftovers(self.path)
             self.stored = read_recovery(self.path)
             self._check_same(locations)
             self._days = read_json(self.path / "recovery.json")["days"]
         else:
-            with new_folder(self.path, private=True) as folder:
+            with new_folder(self.path, RECOVERY, private=True) as folder:
                 write_locations(folder / "locations.parquet", locations)
                 self._write_head(folder, [])
+                mark_folder(folder, RECOVERY, _SENSITIVE)
 
     def _check_same(self, locations: Locations) -> None:
         there = read_json(self.path / "recovery.json")

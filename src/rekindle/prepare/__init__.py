@@ -1,8 +1,11 @@
 """Points to trajectories: select, align, sample, fill, locate; on Polars or on Spark."""
 
+from rekindle.prepare.assemble import Prepared
 from rekindle.prepare.fill import fill_steps
-from rekindle.prepare.pipeline import BEIJING, Area, Prepared, prepare_geolife, prepare_points, prepare_porto
+from rekindle.prepare.geolife import BEIJING, Area, prepare_geolife
 from rekindle.prepare.places import Grid, H3Cells, Places, Towers
+from rekindle.prepare.points import prepare_points
+from rekindle.prepare.porto import prepare_porto
 
 __all__ = [
     "BEIJING",

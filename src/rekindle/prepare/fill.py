@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.errors import InvalidSetting
-
-__all__ = ["Fill", "check_fill", "fill_steps"]
+__all__ = ["Fill", "fill_steps"]
 
 Fill = Literal["last", "nearest", "linear"]
-
-
-def check_fill(how: str) -> None:
-    """Refuse an unknown way to fill."""
-    if how not in get_args(Fill):
-        raise InvalidSetting(f"The fill is {how!r}; it must be one of {', '.join(get_args(Fill))}.")
 
 
 def fill_steps(

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle.checks import number, whole
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import Locations
 from rekindle.model.locations import EARTH_RADIUS_KM, project_to_plane
@@ -58,11 +59,10 @@ class Grid:
     bounds: tuple[float, float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.cell_km) and self.cell_km >= 0.001):
-            raise InvalidSetting(f"The side of a cell is {self.cell_km} km; it must be at least 0.001 (one metre).")
+        number("cell_km", self.cell_km, least=0.001)
         low, high = self.box
         if not 0 <= low < high <= 100:
-            raise InvalidSetting(f"The box is at the percentiles {low} and {high}; they must grow, from 0 to 100.")
+            raise InvalidSetting(f"`box` is {low}, {high}; give two percentiles that grow, from 0 to 100.", "box")
         if self.bounds is not None:
             south, west, north, east = self.bounds
             if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
@@ -83,8 +83,10 @@ class Grid:
         shape = np.maximum(np.ceil((high - low) / cell), 1).astype(np.int64)
         if shape.prod() > 10_000_000:
             raise InvalidSetting(
-                f"Cells of {self.cell_km} km make a grid of {shape[0]} x {shape[1]}; that is more than 10 million. "
-                "Use larger cells or a smaller box."
+                f"`cell_km` is {self.cell_km}, which makes a grid of {shape[0]} x {shape[1]}, more than 10 million. "
+                "Use larger cells or a smaller `box`.",
+                "cell_km",
+                "box",
             )
         metres = project_to_plane(lat_lng[..., 0], lat_lng[..., 1], origin) * 1_000
         inside = np.clip(metres, low, high)
@@ -140,8 +142,8 @@ class H3Cells:
     resolution: int = 8
 
     def __post_init__(self) -> None:
-        if not 0 <= self.resolution <= 15:
-            raise InvalidSetting(f"The H3 resolution is {self.resolution}; it must be from 0 to 15.")
+        if whole("resolution", self.resolution) > 15:
+            raise InvalidSetting(f"`resolution` is {self.resolution}; H3 has those from 0 to 15.", "resolution")
 
     def locate(
         self, lat_lng: NDArray[np.float64], extent: NDArray[np.float64]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rekindle.errors import InvalidFile
-from rekindle.io.safety.files import check_new_folder, new_folder, write_json
+from rekindle.io.safety.files import write_json
+from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder, new_folder
 from rekindle.reproduce.measuring import Effort, Measured, measure, units
 from rekindle.reproduce.paper import PAPER, PaperResult
 from rekindle.reproduce.subjects import Sources, Subject
@@ -15,7 +15,11 @@ from rekindle.reproduce.subjects import Sources, Subject
 __all__ = ["PAPER", "Effort", "Measured", "PaperResult", "Reproduction", "Sources", "Subject", "reproduce"]
 
 TITLE = "Demystifying Trajectory Recovery From Ash, reproduced"
-_MARK = "reproduction.json"
+SENSITIVE = {
+    "index.html": Sensitive("page with true paths"),
+    "index.md": Sensitive("page with true paths"),
+    "figures/paths-*": Sensitive("true paths of a day"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +73,7 @@ def reproduce(
 
     sources, effort, folder = sources or Sources(), effort or Effort(), Path(out)
     sources.check()
-    check_new_folder(folder, overwrite=overwrite)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _MARK).exists():
-        raise InvalidFile(folder, "this folder holds other things than a reproduction; it was left as it is.")
+    check_new_folder(folder, "reproduction", overwrite=overwrite)
     say = tell or (lambda text: None)
     loaders = list(sources.loaders())
     total = sum(units("published" not in name, effort) for name, _ in loaders)
@@ -83,7 +85,8 @@ def reproduce(
         if progress is not None:
             progress(done, total)
 
-    with new_folder(folder, overwrite=overwrite, private=True) as temporary:
+    with new_folder(folder, "reproduction", overwrite=overwrite, private=True) as temporary:
+        mark_folder(temporary, "reproduction", SENSITIVE)
         results = []
         before = 0
         for name, load in loaders:
@@ -102,7 +105,7 @@ def reproduce(
         sections = build_sections(results, pictures, sources.skipped, effort)
         (temporary / "index.html").write_text(to_html(TITLE, sections, figures), encoding="utf-8")
         (temporary / "index.md").write_text(to_markdown(TITLE, sections), encoding="utf-8")
-        write_json(temporary / _MARK, _to_json(results, sources, effort))
+        write_json(temporary / "reproduction.json", _to_json(results, sources, effort))
     return Reproduction(tuple(results), tuple(sources.skipped), folder / "index.html", folder / "index.md")
 
 

@@ -1,8 +1,7 @@
-"""Files and folders that are written whole or not at all, and are for their owner alone until they are whole."""
+"""Files that are written whole or not at all, and are for their owner alone until they are whole."""
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import json
 import os
@@ -21,14 +20,15 @@ from rekindle.io.safety.lock import hold, in_use, locked
 from rekindle.io.safety.untrusted import read_content
 
 __all__ = [
-    "check_new_folder",
+    "beside",
+    "flush",
     "leftovers",
     "new_file",
-    "new_folder",
     "output",
     "read_json",
     "remove_leftovers",
     "settle",
+    "under_way",
     "write_failure",
     "write_json",
 ]
@@ -87,85 +87,45 @@ def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False
     """
     path = Path(path)
     if not overwrite and path.exists():
-        raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or allow overwriting.")
+        raise OutputExists(
+            f"{path} exists already; it was left as it is. Choose another name, or set `overwrite=True`.", "overwrite"
+        )
     if not path.parent.is_dir():
         raise InvalidFile(path, "its folder does not exist.")
-    with _naming(path):
-        temporary, mode, held = _begin(path, folder=False, private=private)
-        try:
-            yield temporary
-            _flush(temporary)
-            os.replace(temporary, path)
-            os.chmod(path, mode)
-            _flush(path.parent)
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            _release(held)
-
-
-def check_new_folder(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse a file, and, unless it may be overwritten, a folder with anything in it."""
-    if path.exists() and not path.is_dir():
-        raise OutputExists(f"{path} is a file, not a folder; it was left as it is.")
-    if not overwrite and path.exists() and any(path.iterdir()):
-        raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or allow overwriting.")
+    with _naming(path), under_way(path, folder=False, private=private) as (temporary, mode):
+        yield temporary
+        flush(temporary)
+        os.replace(temporary, path)
+        os.chmod(path, mode)
+        flush(path.parent)
 
 
 @contextmanager
-def new_folder(path: str | Path, *, overwrite: bool = False, private: bool = False) -> Iterator[Path]:
-    """Give a temporary folder to fill; it takes its real name when the block ends well, and goes away otherwise.
-
-    The name is locked for other processes meanwhile; see `output`.
-
-    Parameters
-    ----------
-    path
-        The folder. Where it is a link to a folder, that folder is meant.
-    overwrite
-        Replace a folder that is there.
-    private
-        Let nobody but the owner look into it, also in the end. A folder that is replaced hands on its permissions.
-    """
-    target = Path(os.path.realpath(path))
-    with output(path, parents=True):
-        check_new_folder(Path(path), overwrite=overwrite)
-        temporary, mode, held = _begin(target, folder=True, private=private)
-        try:
-            yield temporary
-            for entry in temporary.rglob("*"):
-                if not entry.is_symlink():
-                    _flush(entry)
-            _flush(temporary)
-            if target.exists() and any(target.iterdir()):
-                _exchange(temporary, target)
-            else:
-                os.replace(temporary, target)
-            os.chmod(target, mode)
-            _flush(target.parent)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-            _release(held)
-
-
-def _begin(path: Path, *, folder: bool, private: bool) -> tuple[Path, int, int | None]:
-    """Make a temporary file or folder for the owner alone: its path, its permissions in the end, and what holds it."""
+def under_way(path: Path, *, folder: bool, private: bool) -> Iterator[tuple[Path, int]]:
+    """Make a temporary file or folder for the owner alone, and hold it: its path, and its permissions in the end."""
+    owner = stat.S_IRWXU if folder else stat.S_IRUSR | stat.S_IWUSR
+    usual = (0o777 if folder else 0o666) & ~_umask()
     while True:
-        temporary = _beside(path)
-        owner = stat.S_IRWXU if folder else stat.S_IRUSR | stat.S_IWUSR
-        usual = (0o777 if folder else 0o666) & ~_umask()
+        temporary = beside(path)
         if folder:
             temporary.mkdir(owner)
         else:
             temporary.touch(owner, exist_ok=False)
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else usual & owner if private else usual
-        if sys.platform == "win32":
-            return temporary, mode, None
-        held = os.open(temporary, os.O_RDONLY)
+        held = None if sys.platform == "win32" else os.open(temporary, os.O_RDONLY)
         # Another process may have taken it for a leftover before it was held.
-        if hold(held) and temporary.exists():
-            return temporary, mode, held
+        if held is None or (hold(held) and temporary.exists()):
+            break
         os.close(held)
+    try:
+        yield temporary, stat.S_IMODE(path.stat().st_mode) if path.exists() else usual & owner if private else usual
+    finally:
+        if folder:
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        if held is not None:
+            os.close(held)
 
 
 def _umask() -> int:
@@ -178,41 +138,9 @@ def _umask() -> int:
     return mask
 
 
-def _release(held: int | None) -> None:
-    if held is not None:
-        os.close(held)
-
-
-def _beside(path: Path, kind: str = LEFTOVER) -> Path:
+def beside(path: Path, kind: str = LEFTOVER) -> Path:
     """A hidden name beside a file or folder."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}{kind}{path.suffix}")
-
-
-def _exchange(new: Path, old: Path) -> None:
-    """Give a new folder the name of an old one, which takes the new one's name: in one step where the system can."""
-    if _swap(new, old):
-        return
-    aside = _beside(old, REPLACED)
-    os.replace(old, aside)
-    try:
-        os.replace(new, old)
-    except BaseException:
-        os.replace(aside, old)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _swap(one: Path, other: Path) -> bool:
-    """Let two names change places in one step; False where the system or the file system cannot."""
-    here, swap, names = -100, 2, (os.fsencode(one), os.fsencode(other))  # AT_FDCWD, RENAME_EXCHANGE
-    try:
-        if sys.platform == "linux":
-            return bool(ctypes.CDLL(None).renameat2(here, names[0], here, names[1], swap) == 0)
-        if sys.platform == "darwin":
-            return bool(ctypes.CDLL(None).renamex_np(*names, swap) == 0)
-    except (OSError, AttributeError):
-        pass
-    return False
 
 
 _WAYS_OUT = {
@@ -294,7 +222,7 @@ def _mend(path: Path) -> None:
         remove_leftovers(path)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Make sure that a file, or the names in a folder, are on the disk."""
     if path.is_dir():
         if sys.platform == "win32":

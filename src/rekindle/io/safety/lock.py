@@ -1,7 +1,6 @@
 """Locks: one process at a time writes an output, and what it has under way is not taken for a leftover.
 
-The locks are advisory (`flock`), so the system releases them when their process ends, however it ends. Where there is no
-`flock`, as on Windows, nothing is locked.
+The system releases these locks when their process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -10,9 +9,11 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from datetime import datetime
+from errno import ENOLCK, ENOSYS, EOPNOTSUPP
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from rekindle.errors import OutputInUse
 
@@ -24,9 +25,10 @@ except ImportError:  # Windows
 __all__ = ["hold", "in_use", "is_lock_file", "lock_file", "locked"]
 
 _LOCK = ".rekindle-lock"
-
-_HELD: ContextVar[frozenset[Path]] = ContextVar("_HELD", default=frozenset())
-"""Outputs that are locked by those who called this code, and so not by others."""
+_UNSUPPORTED = (ENOSYS, ENOLCK, EOPNOTSUPP)
+"""What a file system says that has no locks; there, nothing is locked."""
+_SECONDS = 0.1
+"""How long to try: a lock that is being given up takes a moment."""
 
 
 def lock_file(path: Path) -> Path:
@@ -49,45 +51,50 @@ def locked(path: str | Path) -> Iterator[None]:
         Another process, or another thread, holds it; the message says which, and since when.
     """
     target = Path(os.path.realpath(path))
-    if fcntl is None or target in _HELD.get():
-        yield
-        return
-    file, name = _acquire(target, Path(path))
-    _HELD.set(_HELD.get() | {target})
+    lock = _acquire(target, Path(path))
     try:
         yield
     finally:
-        _HELD.set(_HELD.get() - {target})
-        with suppress(OSError):
-            name.unlink(missing_ok=True)
-        os.close(file)
+        if lock is not None:
+            if lock.lock_counter == 1:
+                # filelock leaves its file, which would stay beside every output; one that is gone is noticed by others.
+                with suppress(OSError):
+                    os.unlink(lock.lock_file)
+            lock.release()
 
 
-def _acquire(target: Path, wanted: Path) -> tuple[int, Path]:
-    """Open and lock the lock file; in the folder itself, where nothing may be written beside it."""
-    name = lock_file(target)
-    while True:
+def _acquire(target: Path, wanted: Path) -> FileLock | None:
+    """Lock the lock file of an output, or, where nothing may be written beside it, one in it; None without locks."""
+    for name in (lock_file(target), target / lock_file(target).name):
+        # One for each name and thread, so that those who call each other share it.
+        lock = FileLock(name, timeout=_SECONDS, is_singleton=True, thread_local=True, fallback_to_soft=False)
         try:
-            file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        except PermissionError:
-            if name.parent == target or not target.is_dir():
-                raise
-            name = target / lock_file(target).name
-            continue
-        if not hold(file):
-            holder = os.read(file, 200).decode(errors="replace") or "another process"
-            os.close(file)
+            lock.acquire()
+        except Timeout:
+            holder = ""
+            with suppress(OSError):
+                holder = name.read_text(errors="replace")[:200]
             raise OutputInUse(
-                f"{wanted} is being written by {holder}. Wait until it is done or stop it, or choose another output."
-            )
-        # Whoever held it before may have removed the file between our opening and our locking it.
-        if _is(file, name):
-            break
-        os.close(file)
-    os.truncate(file, 0)
-    since = datetime.now().replace(microsecond=0)
-    os.write(file, f"process {os.getpid()} on {socket.gethostname()}, since {since}".encode())
-    return file, name
+                f"{wanted} is being written by {holder or 'another process'}. "
+                "Wait until it is done or stop it, or choose another output."
+            ) from None
+        except PermissionError:
+            if not target.is_dir() or name.parent == target:
+                raise
+            continue
+        except OSError as error:
+            if error.errno in _UNSUPPORTED:
+                return None
+            raise
+        if lock.lock_counter == 1:
+            since = datetime.now().replace(microsecond=0)
+            name.write_text(f"process {os.getpid()} on {socket.gethostname()}, since {since}")
+        return lock
+    return None
+
+
+# By hand: filelock locks files of its own, while what is under way is held itself, so that no second name can outlive it,
+# and it can be asked about without a trace.
 
 
 def hold(file: int) -> bool:
@@ -112,10 +119,3 @@ def in_use(path: Path) -> bool:
         return not hold(file)
     finally:
         os.close(file)
-
-
-def _is(file: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
-    except FileNotFoundError:
-        return False

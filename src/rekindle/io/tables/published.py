@@ -79,7 +79,7 @@ def read_published(
             path,
             f"{error.problem} All its numbers are whole, none is negative or withheld, and most steps add up to the same "
             "number of people, so it was read as exact counts. Correct it; or, if numbers were changed to protect people, "
-            "set `read_as` to 'release'.",
+            "set `read_as='release'`.",
             *error.settings,
             "read_as",
         ) from None
