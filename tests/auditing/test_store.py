@@ -56,7 +56,7 @@ def test_a_pickle_in_the_store_is_not_opened(tmp_path):
 
 def test_store_is_a_folder(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(rk.errors.InvalidData, match="folder"):
+    with pytest.raises(rk.errors.OutputExists, match="folder"):
         Store(tmp_path / "file")
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_was_replaced_by_another_s_is_not_its_own(tmp_path):
 
 def test_a_folder_of_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.npz").write_bytes(b"years of work")
-    with pytest.raises(rk.errors.InvalidData, match="other things"):
+    with pytest.raises(rk.errors.InvalidData, match=r"no rekindle\.json"):
         Store(tmp_path)
 
 

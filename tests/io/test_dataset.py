@@ -335,7 +335,7 @@ CALENDAR = COUNTS.calendar.to_json()
         ({"people": None}, ["'people' is None"]),
         ({"calendar": None}, ["'calendar'", "None"]),
         ({"calendar": CALENDAR | {"start": 5}}, ["start and step as text"]),
-        ({"calendar": CALENDAR | {"start": "2024-01-01 07:00"}}, ["07:00"]),
+        ({"calendar": CALENDAR | {"start": "2024-01-01 00:00:00.5"}}, ["whole second"]),
         ({"calendar": CALENDAR | {"steps": None}}, ["number of steps"]),
         ({"calendar": CALENDAR | {"steps": "4"}}, ["'4'"]),
     ],

@@ -157,7 +157,7 @@ def test_confidence_comes_back(tmp_path):
         (lambda head: head["days"].append(head["days"][0]), "it lists 4 days, but its calendar has 3"),
         (lambda head: head["days"].__setitem__(0, 7), "must have"),
         (lambda head: head["days"][1].pop("link_costs"), "must have"),
-        (lambda head: head["days"][0].update(step_costs=[1.0]), "must be 1 or 11 numbers"),
+        (lambda head: head["days"][0].update(step_costs=[1.0, 2.0]), "must be 1 or 11 numbers"),
         (lambda head: head["days"][0].update(link_costs="x"), "must be 1 or 11 numbers"),
     ],
 )

@@ -206,7 +206,7 @@ def test_call_records_keep_their_towers():
     points = points_from_frame(frame, location="cell", towers=towers)
     found = prepare_points(points, step="10min", places=Towers(towers), fill="nearest")
     assert found.truth.cells.tolist() == [[1, 1, 1, 2, 2], [0, 0, 0, 0, 0]]
-    assert found.truth.locations is towers
+    assert found.truth.locations == towers
     with pytest.raises(InvalidSetting, match="no line between two names"):
         prepare_points(points, places=Towers(towers), fill="linear")
     with pytest.raises(InvalidSetting, match="`places`"):
