@@ -80,7 +80,11 @@ def test_removes_what_is_ours(work, capsys, options, stays):
     after = names(work)
     assert after == sorted([*stays, *OTHERS])
     gone = set(before) - set(after)
-    for name in gone - {".data.0123456789ab.unfinished/truth.parquet", "recovery/rekindle.json", "audit/tasks/rekindle.json"}:
+    for name in gone - {
+        ".data.0123456789ab.unfinished/truth.parquet",
+        "recovery/rekindle.json",
+        "audit/tasks/rekindle.json",
+    }:
         assert str(work / name) in listed
     assert (work / "link" / "audit.json").exists()
     assert run("clean", work, *options, "--yes") == 0
