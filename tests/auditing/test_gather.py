@@ -29,7 +29,7 @@ def audit_of(truth, **settings):
 
 @pytest.mark.parametrize(
     ("movers", "alone", "by_people"),
-    [(60, 1, "high"), (292, 8, "high"), (4, 1, "very high")],
+    [(60, 1, "high"), pytest.param(292, 8, "high", marks=pytest.mark.slow), (4, 1, "very high")],
 )
 def test_people_who_are_alone_are_not_hidden_by_a_crowd(movers, alone, by_people):
     found = audit_of(crowd(movers, alone))

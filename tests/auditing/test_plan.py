@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from rekindle.defences import (
     CoarserSpace,
     CoarserTime,
     GeometricNoise,
-    LaplaceNoise,
     NothingLeft,
     Round,
     Sample,
@@ -108,6 +108,7 @@ def test_the_recovery_that_is_shown_is_the_strongest_s(truth):
     assert found.matched.tolist() == list(range(truth.people))[::-1]
 
 
+@pytest.mark.slow
 def test_same_numbers_with_any_workers_and_from_the_cache(truth, tmp_path):
     settings = {"defences": [Suppress(below=2), GeometricNoise(epsilon=1, per="event")]}
     alone = small_audit(truth, **settings)
@@ -207,20 +208,29 @@ def test_coarse_releases_are_scored_alike(truth):
     assert sum(share is not None for share in time.strongest.by_hour) == 6
 
 
-def test_growing_noise_and_growing_thresholds_protect_and_cost(truth):
-    for ladder in (
-        [LaplaceNoise(epsilon=epsilon, per="event") for epsilon in (10, 0.1, 0.001)],
-        [Suppress(below=below) for below in (2, 3, 4)],
-    ):
-        releases = small_audit(truth, defences=ladder, seeds=2, people=truth.people).releases
-        shares = [one.strongest.advantage for one in releases]
-        errors = [one.utility["count_error"] for one in releases]
-        assert errors == sorted(errors)
-        for stronger, weaker in zip(shares[1:], shares[:-1], strict=True):
-            assert stronger.value <= weaker.high
-        assert shares[-1].value < shares[0].value
+SWEEPS = {
+    "noise": [GeometricNoise(epsilon=epsilon, per="event") for epsilon in (1.0, 0.1, 0.01)],
+    "threshold": [Suppress(below=below) for below in (2, 4, 8)],
+}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SWEEPS)
+def test_exposure_and_use_fall_together(name):
+    """With growing noise and growing thresholds the strongest attack falls towards chance."""
+    truth = rk.SyntheticCity(people=40, days=4, step="20min", seed=3).trajectories()
+    releases = small_audit(truth, attacks=[rk.Habits(effort="low")], defences=SWEEPS[name]).releases
+    risks = [release.strongest.advantage for release in releases]
+    for milder, stronger in pairwise(risks):
+        assert stronger.value <= milder.high
+    errors = [release.utility["count_error"] for release in releases]
+    assert errors == sorted(errors)
+    assert errors[0] == 0
+    assert risks[0].value > 0.6
+    assert risks[-1].value < min(0.4, risks[0].value / 2)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_under_every_attack(preset):
     # Large cells, so that no preset leaves nothing.
