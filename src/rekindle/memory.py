@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import psutil
 
 from rekindle.attacks import Attack
 from rekindle.errors import InvalidSetting, RekindleError, TooLarge
@@ -76,15 +77,13 @@ def free_memory() -> Iterator[tuple[int, str]]:
     The machine's free memory, the limits of the control groups that the process is in (containers), and that of the shell
     (`ulimit -v`). Systems that say none of these have none.
     """
-    own = _numbers(Path("/proc/self/status"), r"^(VmRSS|VmSize):\s+(\d+) kB", 1024)
-    present = own.get("VmRSS", 0)
-    machine = _numbers(Path("/proc/meminfo"), r"^(MemAvailable):\s+(\d+) kB", 1024)
-    if machine:
-        yield machine["MemAvailable"] + present, "the machine has free"
+    own = psutil.Process().memory_info()
+    present = own.rss
+    yield psutil.virtual_memory().available + present, "the machine has free"
     for folder, most, now, cache in _control_groups():
         limit, used = _number(folder / most), _number(folder / now)
         if limit is not None and used is not None and limit < _UNLIMITED:
-            idle = _numbers(folder / "memory.stat", rf"^({cache}) (\d+)", 1).get(cache, 0)
+            idle = _idle(folder / "memory.stat", cache)
             yield min(limit, max(0, limit - used + idle) + present), "the control group leaves"
     try:
         import resource
@@ -92,11 +91,14 @@ def free_memory() -> Iterator[tuple[int, str]]:
         return
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:
-        yield max(0, limit - own.get("VmSize", 0)) + present, "the limit of the shell (ulimit -v) leaves"
+        yield max(0, limit - own.vms) + present, "the limit of the shell (ulimit -v) leaves"
 
 
 def _control_groups() -> Iterator[tuple[Path, str, str, str]]:
-    """The folders of all control groups above this process, with the names of their files: version 2, and 1."""
+    """The folders of all control groups above this process, with the names of their files: version 2, and 1.
+
+    By hand: psutil tells what the machine has, not what a container may take.
+    """
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -124,12 +126,13 @@ def _number(path: Path) -> int | None:
         return None
 
 
-def _numbers(path: Path, pattern: str, unit: int) -> dict[str, int]:
+def _idle(path: Path, name: str) -> int:
+    """Bytes of files in memory that the system would give up, by an entry of `memory.stat`."""
     try:
-        text = path.read_text()
+        found = re.search(rf"^{name} (\d+)", path.read_text(), re.MULTILINE)
     except OSError:
-        return {}
-    return {name: unit * int(value) for name, value in re.findall(pattern, text, re.MULTILINE)}
+        return 0
+    return int(found[1]) if found else 0
 
 
 PROCESS = 260 * 2**20
@@ -201,7 +204,7 @@ def _everyone(release: Release, people: int | None) -> Counts:
 
 def points_bytes(source: str) -> int:
     """About how much memory it takes to prepare raw points, by the size of their files once they are unpacked."""
-    if any(letter in source for letter in "*?["):
+    if not Path(source).exists():
         files = [Path(name) for name in glob.glob(source, recursive=True)]
     else:
         files = list(Path(source).rglob("*")) if Path(source).is_dir() else [Path(source)]

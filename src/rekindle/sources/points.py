@@ -15,6 +15,7 @@ import polars.selectors as cs
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 from rekindle.io.safety.untrusted import check_table, files_in, reading
 from rekindle.model import Locations
+from rekindle.sources.spark import spark_session
 
 __all__ = [
     "Engine",
@@ -78,17 +79,6 @@ class Points:
         if engine == "polars" or self.frame.implementation.is_spark_like():
             return self
         return replace(self, frame=nw.from_native(spark_session().createDataFrame(collect(self.frame).to_arrow())))
-
-
-def spark_session() -> Any:
-    """The running Spark session, or a new one with Spark's own settings."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise InvalidSetting(
-            "The engine is 'spark', but PySpark is not installed; install it with: pip install 'rekindle-mobility[spark]'."
-        ) from None
-    return SparkSession.getActiveSession() or SparkSession.builder.appName("rekindle").getOrCreate()
 
 
 def collect(frame: nw.LazyFrame[Any]) -> pl.DataFrame:

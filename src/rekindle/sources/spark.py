@@ -1,0 +1,57 @@
+"""The Spark session: that of the user's cluster, or one of this machine alone that nobody else can reach."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from rekindle.errors import InvalidSetting
+
+__all__ = ["spark_session"]
+
+_ALONE = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Spark makes the secret itself where it runs on this machine only; given here, it would be seen in the list of processes.
+    "spark.authenticate": "true",
+}
+
+
+def spark_session() -> Any:
+    """The running session, or a new one.
+
+    Where the user names a cluster (`SPARK_REMOTE`, `MASTER`, ``--master`` in `PYSPARK_SUBMIT_ARGS`, or `spark.master` in
+    ``spark-defaults.conf``), Spark's own settings hold. Otherwise it runs on this machine only: without its web page, bound
+    to the loopback address, and with authentication.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InvalidSetting(
+            "`engine` is 'spark', but PySpark is not installed: pip install 'rekindle-mobility[spark]'.", "engine"
+        ) from None
+    if active := SparkSession.getActiveSession():
+        return active
+    builder = SparkSession.builder.appName("rekindle")
+    if not _names_a_cluster():
+        builder = builder.master("local[*]")
+        for name, value in _ALONE.items():
+            builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _names_a_cluster() -> bool:
+    if os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER"):
+        return True
+    if "--master" in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+        return True
+    folders = [os.environ.get("SPARK_CONF_DIR"), os.environ.get("SPARK_HOME") and f"{os.environ['SPARK_HOME']}/conf"]
+    files = [Path(folder) / "spark-defaults.conf" for folder in folders if folder]
+    return any(
+        line.split()[:1] == ["spark.master"] or line.startswith("spark.master=")
+        for file in files
+        if file.is_file()
+        for line in file.read_text(errors="replace").splitlines()
+    )
