@@ -32,10 +32,10 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 
-DAYS = "tests/attacks/test_proof.py tests/attacks/test_parts.py tests/attacks/test_oracle.py tests/attacks/test_contract.py"
-STEPS = "tests/attacks/test_proof_kernels.py tests/attacks/test_steps.py tests/attacks/test_oracle.py"
-SPARSE = "tests/attacks/test_proof_kernels.py tests/attacks/test_sparse_assignment.py tests/attacks/test_gain.py"
-HABITS = "tests/attacks/test_proof_habits.py tests/attacks/test_habits_parts.py"
+DAYS = "tests/attacks/test_day_by_day.py tests/attacks/test_base.py tests/attacks/test_saving.py tests/attacks/test_contract.py"
+STEPS = "tests/assignment/test_step_kernel.py tests/assignment/test_steps.py tests/attacks/test_oracle.py"
+SPARSE = "tests/assignment/test_sparse.py tests/assignment/test_step_kernel.py tests/attacks/test_linking.py"
+HABITS = "tests/attacks/habits/test_schedule.py tests/attacks/habits/test_parts.py"
 SCORES = "tests/evaluation/test_scores.py tests/evaluation/test_exposure.py"
 
 TESTS = {
@@ -45,25 +45,24 @@ TESTS = {
     "attacks/enhanced.py": DAYS,
     "attacks/costs.py": DAYS,
     "attacks/day_by_day.py": DAYS,
-    "attacks/linking.py": f"{DAYS} tests/attacks/test_gain.py",
+    "attacks/chance.py": "tests/attacks/test_chance.py tests/attacks/test_contract.py",
+    "attacks/naive.py": "tests/attacks/test_chance.py tests/attacks/test_contract.py",
+    "attacks/linking.py": SPARSE,
     "attacks/saving.py": DAYS,
-    "attacks/assignment/gain.py": SPARSE,
-    "assignment/plain.py": f"tests/attacks/test_proof_kernels.py {DAYS}",
-    "attacks/assignment/sparse.py": SPARSE,
-    "attacks/assignment/step_kernel.py": STEPS,
-    "attacks/assignment/steps.py": STEPS,
-    "attacks/assignment/transport.py": STEPS,
-    "attacks/confidence.py": HABITS,
+    "assignment/sparse.py": SPARSE,
+    "assignment/step_kernel.py": STEPS,
+    "assignment/steps.py": STEPS,
+    "assignment/transport.py": STEPS,
+    "attacks/confidence.py": "tests/attacks/test_confidence.py",
     "attacks/habits/attack.py": HABITS,
-    "attacks/habits/chance.py": HABITS,
+    "attacks/habits/rng.py": HABITS,
     "attacks/habits/consensus.py": HABITS,
-    "attacks/habits/plan.py": HABITS,
+    "attacks/habits/schedule.py": HABITS,
     "attacks/habits/polish.py": HABITS,
     "attacks/habits/problem.py": HABITS,
     "attacks/habits/relink.py": HABITS,
     "attacks/habits/search.py": HABITS,
     "attacks/habits/track.py": HABITS,
-    "evaluation/chance.py": "tests/evaluation/test_chance.py",
     "evaluation/confidence.py": "tests/evaluation/test_confidence.py",
     "evaluation/scores.py": SCORES,
     "evaluation/exposure.py": SCORES,
@@ -75,7 +74,7 @@ TESTS = {
 }
 """The tests that should notice a change of a module, those that fail soonest first."""
 
-KERNEL_DECORATORS = ("compiled", "compiled_sum", "njit")
+KERNEL_DECORATORS = ("compiled", "step_kernel")
 
 
 VERDICTS = {0: "survived", 1: "killed", 2: "killed", None: "hung"}

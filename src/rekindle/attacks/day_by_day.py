@@ -182,7 +182,7 @@ class DayByDayRun(DailyRun):
         if self.attack.first_step_counts == "each_day":
             return None
         if not self._days:
-            return counts.values[0]
+            return np.asarray(counts.values[0])
         return np.asarray(np.bincount(self._days[0][0][:, 0], minlength=len(self.locations)))
 
     def _days_at_once(self) -> int:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from rekindle.attacks.linking import InformationGain, Link, gain_matrix, link, link_by_gain
-from rekindle.errors import Stopped
+from rekindle.errors import InvalidData, Stopped
 
 Days = list[NDArray[np.int32]]
 
@@ -118,3 +118,26 @@ def test_work_ends_when_asked_to_stop() -> None:
     past, today = np.random.default_rng(1).integers(0, 30, (2, 100, 6)).astype(np.int32)
     with pytest.raises(Stopped):
         link_by_gain([past], today, 30, stop=lambda: True)
+
+
+def test_information_gain_by_hand():
+    past, today = np.array([[0, 0, 1, 1], [2, 2, 2, 2]], np.int32), np.array([[0, 1], [2, 3]], np.int32)
+    found = InformationGain()(past, today, 4)
+    # Alike in shares: 0 bits. Nothing shared: the entropy of four steps of one day and two of the other.
+    apart = -(4 / 6) * np.log2(4 / 6) - (2 / 6) * np.log2(2 / 6)
+    both = -(5 / 6) * np.log2(5 / 6) - (1 / 6) * np.log2(1 / 6) - 2 / 6 * 1.0
+    assert found == pytest.approx(np.array([[0.0, apart], [apart, both]]), abs=1e-12)
+    linked = link(InformationGain(), [past], today, 4)
+    assert linked.order.tolist() == [0, 1]
+    assert linked.cost == pytest.approx(both)
+
+
+def test_a_link_takes_the_best_of_the_days_looked_back_on():
+    alike, other = np.array([[0, 0], [1, 1]], np.int32), np.array([[2, 2], [3, 3]], np.int32)
+    found = link(InformationGain(), [other, alike], alike[::-1].copy(), 4)
+    assert found.order.tolist() == [1, 0]
+    assert found.cost == 0
+    with pytest.raises(InvalidData, match="linking cost gave a matrix"):
+        link(lambda past, today, locations: np.zeros((1, 2)), [alike], alike, 4)
+    with pytest.raises(InvalidData, match="without NaN"):
+        link(lambda past, today, locations: np.full((2, 2), np.nan), [alike], alike, 4)

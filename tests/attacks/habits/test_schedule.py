@@ -8,7 +8,6 @@ import pytest
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.attacks import confidence_from_agreement
 from rekindle.attacks.habits import Habits, schedule
 from rekindle.attacks.habits.polish import HOURS, Profile, _dwells, fits, sweep_work
 from rekindle.attacks.habits.problem import Problem
@@ -189,21 +188,6 @@ def test_a_stop_is_heeded_between_all_stages(problem):
     tracks, sure = schedule.finish(problem, made, {}, lambda: True)
     problem.check(tracks)
     assert (sure == np.float32(0.5)).all()
-
-
-def test_agreement_is_the_share_of_recoveries_that_say_the_same(counts):
-    several = [rk.Enhanced(seed=seed).recover(counts) for seed in range(3)]
-    found = confidence_from_agreement([several[0], several[0], several[0]])
-    assert (found.confidence == 1).all()
-    assert found.trajectories is several[0].trajectories
-    found = confidence_from_agreement(several)
-    assert found.confidence.shape == (4, 12)
-    assert set(np.unique(np.round(found.confidence * 3, 6))) <= {1.0, 2.0, 3.0}
-    with pytest.raises(InvalidData, match="There are 1 recoveries"):
-        confidence_from_agreement(several[:1])
-    other = random_truth(np.random.default_rng(9), people=4, places=4, steps=12, step="4h").counts()
-    with pytest.raises(InvalidData, match="not of the same counts"):
-        confidence_from_agreement([several[0], rk.Enhanced().recover(other)])
 
 
 def test_gumbel_numbers_have_the_mean_of_their_kind():

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.small import random_truth, truths
 
 import rekindle as rk
-from rekindle.attacks import confidence_from_agreement
 from rekindle.attacks.habits import Habits, schedule
 from rekindle.attacks.saving import read_run
 from rekindle.evaluation.confidence import assess_confidence
@@ -256,16 +255,3 @@ def test_people_of_habit_are_found_and_it_knows():
     claims = assess_confidence(found.trajectories, found.confidence, truth).claims
     assert claims.points > 0.5
     assert claims.points_right > 0.9
-
-
-def test_agreement_of_row_orders(counts):
-    orders = [rk.Enhanced(seed=seed).recover(counts) for seed in range(3)]
-    sure = confidence_from_agreement(orders)
-    assert sure.trajectories is orders[0].trajectories
-    assert sure.confidence.min() >= np.float32(1 / 3)
-    assert np.array_equal(confidence_from_agreement([orders[0], orders[0]]).confidence, np.ones((12, 70), np.float32))
-    with pytest.raises(rk.errors.InvalidData, match="at least two"):
-        confidence_from_agreement(orders[:1])
-    other = rk.Enhanced().recover(counts.part(slice(0, 34)))
-    with pytest.raises(rk.errors.InvalidData, match="same counts"):
-        confidence_from_agreement([orders[0], other])

@@ -1,0 +1,90 @@
+"""What every attack and every run is."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.small import random_truth
+
+import rekindle as rk
+from rekindle.attacks import ATTACKS
+from rekindle.errors import InvalidData, InvalidSetting
+
+SOURCE = Path(rk.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return random_truth(np.random.default_rng(4), people=6, places=5, steps=24, step="2h").counts()
+
+
+def test_an_attack_without_settings_has_none():
+    class Bare(rk.Attack):
+        def start(self, locations, calendar, *, people, progress=None):
+            return rk.Baseline().start(locations, calendar, people=people, progress=progress)
+
+    assert Bare().settings() == {}
+
+
+def test_a_run_needs_people_and_one_feed_at_a_time(counts):
+    with pytest.raises(InvalidSetting, match="`people` is 0"):
+        rk.Baseline().start(counts.locations, counts.calendar, people=0)
+    assert rk.Baseline().start(counts.locations, counts.calendar, people=1).people == 1
+    refused = []
+
+    def feed_again(done, total):
+        with pytest.raises(InvalidSetting, match="being fed already"):
+            run.feed(counts)
+        refused.append((done, total))
+
+    run = rk.Baseline().start(counts.locations, counts.calendar, people=counts.people, progress=feed_again)
+    run.feed(counts)
+    assert refused == [(1, 2), (2, 2)]
+
+
+def test_steps_of_another_length_are_refused(counts):
+    run = rk.Baseline().start(counts.locations, rk.Calendar(counts.calendar.start, "1h"), people=counts.people)
+    with pytest.raises(InvalidData, match=r"steps of 2:00:00, the run of 1:00:00"):
+        run.feed(counts)
+
+
+def test_memory_grows_with_the_people(counts):
+    small = rk.Baseline().memory_bytes(counts)
+    twice = rk.Baseline().memory_bytes(rk.Counts(counts.values * 2, counts.locations, counts.calendar))
+    assert small >= 300 * 2**20
+    assert twice > small
+
+
+def test_attacks_never_import_what_knows_the_truth():
+    forbidden = (
+        "rekindle.evaluation",
+        "rekindle.sources",
+        "rekindle.prepare",
+        "rekindle.auditing",
+        "rekindle.report",
+    )
+    files = list((SOURCE / "attacks").rglob("*.py"))
+    assert len(files) > 5
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{file} imports relatively"
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names:
+                assert not name.startswith(forbidden), f"{file} imports {name}"
+
+
+def test_every_attack_has_a_name_and_says_what_it_is():
+    for name, kind in ATTACKS.items():
+        assert kind.__name__.lower() == name
+        assert kind.__doc__
+
+
+def test_memory_is_known_before_the_start(counts):
+    many = rk.SyntheticCity(people=5000, days=1, step="1h").trajectories().counts()
+    small, large = rk.Enhanced().memory_bytes(counts), rk.Enhanced().memory_bytes(many)
+    assert 0 < small < large < 2**31
