@@ -310,7 +310,7 @@ def exact_membership(
         )
         if progress is not None:
             progress(done + 1, len(chosen))
-    budget = channel.noise.budget(release.calendar) if channel.noise is not None else None
+    budget = channel.noise.budget(release.calendar, chain.defences) if channel.noise is not None else None
     note = "The attacker knows where everyone else was, and how the numbers were protected."
     if channel.included < 1:
         note += " Who else was drawn for the sample is known too."
@@ -320,8 +320,8 @@ def exact_membership(
         people.people,
         draws,
         most_provable_epsilon(draws),
-        None if budget is None else budget.per_event,
-        None if budget is None else budget.per_person,
+        None if budget is None else budget.spent("event"),
+        None if budget is None else budget.spent("person"),
         note,
     )
 
