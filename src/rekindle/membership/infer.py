@@ -310,7 +310,7 @@ def exact_membership(
         )
         if progress is not None:
             progress(done + 1, len(chosen))
-    budget = channel.noise.budget(release.calendar, chain.defences) if channel.noise is not None else None
+    budget = channel.noise.budget(release.calendar, Chain([defence]).defences) if channel.noise is not None else None
     note = "The attacker knows where everyone else was, and how the numbers were protected."
     if channel.included < 1:
         note += " Who else was drawn for the sample is known too."
