@@ -84,8 +84,6 @@ __all__ = ["__version__", *_ROOM_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name in errors.__all__:
-        return getattr(errors, name)
     if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     room = import_module(f"rekindle.{_ROOM_OF[name]}")

@@ -81,7 +81,7 @@ def test_its_release_is_written_and_read(module, city, tmp_path):
 
 def test_noise_refuses_to_follow_it(module, city):
     noise = rk.LaplaceNoise(epsilon=1, per="event", seed=0)
-    with pytest.raises(rk.InvalidSetting, match="cannot be added after NoNights"):
+    with pytest.raises(rk.errors.InvalidSetting, match="cannot be added after NoNights"):
         rk.Chain([module.NoNights(until=0), noise])(city)
 
 

@@ -490,5 +490,5 @@ def test_whether_locations_are_public_is_kept(tmp_path, public):
     assert rk.read_dataset(tmp_path / "d").locations.public is public
     about = json.loads((tmp_path / "d" / "dataset.json").read_text()) | {"public_locations": "yes"}
     (tmp_path / "d" / "dataset.json").write_text(json.dumps(about))
-    with pytest.raises(rk.InvalidFile, match="'public_locations' is 'yes'"):
+    with pytest.raises(rk.errors.InvalidFile, match="'public_locations' is 'yes'"):
         rk.read_dataset(tmp_path / "d")

@@ -253,7 +253,7 @@ def test_equal_means_equal_in_everything():
 
 @pytest.mark.parametrize("km", [1e300, -1e300, 60_000])
 def test_locations_beyond_the_earth_are_refused(km):
-    with pytest.raises(rk.InvalidData, match=r"centre of location 'b' is .* Are these metres"):
+    with pytest.raises(rk.errors.InvalidData, match=r"centre of location 'b' is .* Are these metres"):
         rk.Locations([[0, 0], [km, 0]], ["a", "b"])
 
 
@@ -272,5 +272,5 @@ def test_a_dataset_on_a_longer_list_of_locations():
     assert found.counts.values.tolist() == [[1, 1, 0], [2, 0, 0]]
     assert found.truth.cells.tolist() == [[1, 0], [0, 0]]
     assert found.locations.public
-    with pytest.raises(rk.InvalidData, match="'b' is unknown"):
+    with pytest.raises(rk.errors.InvalidData, match="'b' is unknown"):
         rk.Dataset(truth.counts()).with_locations(rk.Locations([[0, 0]], ["a"]))

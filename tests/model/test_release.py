@@ -91,7 +91,7 @@ anything = st.recursive(
 def test_any_json_is_a_defence_or_refused(entry):
     try:
         found = AppliedDefence.from_json(entry)
-    except rk.InvalidData:
+    except rk.errors.InvalidData:
         return
     assert AppliedDefence.from_json(found.to_json()) == found
     assert found.describe()
