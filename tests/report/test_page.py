@@ -247,7 +247,7 @@ def test_shows_the_attackers_that_were_compared():
 
 def test_a_sample_is_shown_by_the_risk_of_those_drawn():
     text = shown(defended=[release("a sample of 10%", around(0.8), 6, 2, included=0.1)])
-    assert "a sample of 10% 10% of people included 80%" in text
+    assert "a sample of 10% 10% of people included 6 of 8 exposed 80%" in text
     assert "1. a sample of 10% 10% 80% 78% to 82% 6 of 8" in text
     assert "every risk" not in text
 

@@ -46,10 +46,17 @@ def test_cannot_tell_is_explained():
 
 def test_summary_gives_chance_beside_the_exposed():
     text = " ".join(summary(made(around(0.3), 3, 1, 8)))
-    assert "More than half of their time was recovered for 3 of 8 people, more than 90% for 1." in text
+    assert (
+        "More than half of their time was recovered, clearly above guessing, for 3 of 8 people, more than 90% for 1."
+        in text
+    )
     assert "Guessing alone would do so for nobody." in text
     assert "Under every one of the 2 row orders, 3 people are exposed." in text
     assert "is right about 30% of the person's other time" in text
+
+
+def test_nobody_exposed_is_said_in_words():
+    assert "For none of the 8 people was more than half of their time recovered" in " ".join(summary(made()))
 
 
 def test_advice_counts_defences():

@@ -140,9 +140,12 @@ def _people(found: ExposedPeople) -> list[str]:
     orders = len(half.by_order)
     guessed = [_number(one.by_chance) for one in (half, almost)]
     sentences = [
-        f"More than half of their time was recovered for {half.people} of {plural(half.of, 'person', 'people')}, more than 90% "
-        f"for {almost.people}. Guessing alone would do so for {' and '.join(dict.fromkeys(guessed))}."
+        f"More than half of their time was recovered, clearly above guessing, for {half.people} of "
+        f"{plural(half.of, 'person', 'people')}, more than 90% for {almost.people}."
+        if half.people
+        else f"For none of the {half.of} people was more than half of their time recovered clearly above guessing."
     ]
+    sentences[0] += f" Guessing alone would do so for {' and '.join(dict.fromkeys(guessed))}."
     if half.people and orders > 1:
         sentences.append(
             f"Under every one of the {orders} row orders, {plural(half.in_every_order, 'person is', 'people are')} exposed."
