@@ -4,6 +4,8 @@ import pytest
 from tests.chaos.cases import CASES, make_data
 from tests.chaos.harness import Chaos
 
+pytestmark = pytest.mark.slow
+
 SHORT = {"attack --attack enhanced": 4, "attack --attack habits": 2, "audit --workers 1": 3, "prepare --overwrite": 3}
 
 

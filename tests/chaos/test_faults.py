@@ -14,6 +14,8 @@ import rekindle as rk
 from rekindle.cli import main
 from rekindle.io import RecoveryFolder
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments):
     with pytest.raises(SystemExit) as stop:

@@ -17,7 +17,7 @@ from rekindle.auditing import work as audit_work
 from rekindle.defences import Round
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the parts that Dask is made of
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # warnings of the parts that Dask is made of
 
 
 def start(log, *arguments, **settings):

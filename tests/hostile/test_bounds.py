@@ -17,6 +17,7 @@ MOST_MEMORY = 500_000_000
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is measured on Linux only")
+@pytest.mark.slow
 def test_bombs_are_refused_in_little_time_and_memory(tmp_path):
     command = [sys.executable, "-m", "tests.hostile.bombs", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -9,6 +9,8 @@ from tests.hostile.readers import READERS, attempt, kind_of
 
 import rekindle as rk
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", READERS)
 def test_every_input_is_read_or_refused(name, tmp_path):

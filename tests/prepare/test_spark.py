@@ -16,6 +16,8 @@ from rekindle.prepare import Grid, Towers, prepare_geolife, prepare_points, prep
 from rekindle.sources import points_from_frame, read_cabspotting, read_geolife, read_points, read_porto
 from rekindle.sources.points import collect
 
+pytestmark = pytest.mark.slow
+
 pyspark = pytest.importorskip("pyspark", reason="needs the extra spark: pip install 'rekindle-mobility[spark]'")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("needs Java 17 for Spark", allow_module_level=True)

@@ -20,10 +20,9 @@ from scipy.optimize import linear_sum_assignment
 
 from rekindle.assignment.kernels import compiled
 from rekindle.errors import Stopped
+from rekindle.progress import Progress
 
 __all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "in_threads"]
-
-Progress = Callable[[int, int | None], None]
 
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:

@@ -33,6 +33,7 @@ from rekindle.prepare import (
     prepare_porto,
 )
 from rekindle.prepare.fill import Fill
+from rekindle.progress import Progress
 from rekindle.sources import Points, read_cabspotting, read_geolife, read_points, read_porto
 from rekindle.sources.points import Engine
 
@@ -400,7 +401,7 @@ def points(
 
 def _run(
     out: Path,
-    read: Callable[[Callable[[int, int], None]], Points],
+    read: Callable[[Progress], Points],
     prepare: Callable[[Points], Prepared],
     *,
     source: str,

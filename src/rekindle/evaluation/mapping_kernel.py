@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from rekindle.assignment.sparse import (
     relative_gap,
 )
 from rekindle.model import Trajectories
+from rekindle.progress import Progress
 
 __all__ = ["Errors", "match_sparsely"]
 
@@ -26,9 +26,7 @@ LEAF = 128
 SAMPLE = 1500
 
 
-def match_sparsely(
-    errors: Errors, gap: float, progress: Callable[[int, int | None], None] | None
-) -> tuple[NDArray[np.int64], float, float]:
+def match_sparsely(errors: Errors, gap: float, progress: Progress | None) -> tuple[NDArray[np.int64], float, float]:
     """Match as many recovered as true people: the true person of each, the total error in km, and its proven gap."""
     row_of, rows = _group(errors.xy, errors.recovered)
     column_of, columns = _group(errors.xy, errors.truth)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rekindle.io.safety.files import write_json
 from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder, new_folder
+from rekindle.progress import Progress
 from rekindle.reproduce.measuring import Effort, Measured, measure, units
 from rekindle.reproduce.paper import PAPER, PaperResult
 from rekindle.reproduce.subjects import Sources, Subject
@@ -48,7 +49,7 @@ def reproduce(
     *,
     effort: Effort | None = None,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Reproduction:
     """Compute the paper's tables and figures, and write them beside the paper's numbers: all or nothing.

@@ -5,7 +5,8 @@ To add a dataset, write a module with a function ``read_<name>(source, ...)`` th
 
 from rekindle.sources.cabspotting import read_cabspotting
 from rekindle.sources.geolife import read_geolife
-from rekindle.sources.points import Points, points_from_frame, read_points
+from rekindle.sources.points import Points
 from rekindle.sources.porto import read_porto
+from rekindle.sources.reading import points_from_frame, read_points
 
 __all__ = ["Points", "points_from_frame", "read_cabspotting", "read_geolife", "read_points", "read_porto"]

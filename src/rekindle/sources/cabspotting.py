@@ -9,7 +9,8 @@ import polars as pl
 
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.untrusted import files_in, read_content, reading
-from rekindle.sources.points import Points, Progress, collect, range_problem, sift
+from rekindle.progress import Progress
+from rekindle.sources.points import Points, collect, range_problem, sift
 
 __all__ = ["read_cabspotting"]
 

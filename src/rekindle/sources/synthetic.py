@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import Calendar, Locations, Trajectories
+from rekindle.progress import Progress
 
 __all__ = ["SyntheticCity"]
 
@@ -164,7 +164,7 @@ class SyntheticCity:
         centres = (np.stack([column, row], axis=1) + 0.5) * self.cell_km
         return Locations(centres, [f"r{r}c{c}" for r, c in zip(row, column, strict=True)], public=True)
 
-    def trajectories(self, *, progress: Callable[[int, int], None] | None = None) -> Trajectories:
+    def trajectories(self, *, progress: Progress | None = None) -> Trajectories:
         """Follow everyone: the truth, whose `counts` are the release.
 
         Parameters
