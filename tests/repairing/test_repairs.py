@@ -152,7 +152,7 @@ def test_refuses_people(city, people):
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS.keys())
 def test_no_preset_crashes_any_attack(attack, preset):
-    truth = rk.SyntheticCity(people=300, days=2, step="2h", width_km=5, height_km=5).trajectories()
+    truth = rk.SyntheticCity(people=150, days=2, step="2h", width_km=3, height_km=3).trajectories()
     counts = repair(preset.seeded(0)(truth))
     assert attack().recover(counts).trajectories.counts() == counts
 
