@@ -580,6 +580,143 @@ def key_of(qx: float, qy: float) -> int:
 
 
 @step_kernel
+def places_by_cell(x: Floats, y: Floats) -> tuple[tuple[float, float, float, float, float], Ints, Ints]:
+    """List the places by the cell of a grid, to find the one at a point: the grid, where each cell begins, the places."""
+    locations = len(x)
+    side = max(1, int(np.sqrt(locations)))
+    x0 = x.min()
+    y0 = y.min()
+    width = max((x.max() - x0) / side * (1.0 + 1e-9), 1e-6)
+    height = max((y.max() - y0) / side * (1.0 + 1e-9), 1e-6)
+    box = (x0, y0, width, height, float(side))
+    bucket_start = np.zeros(side * side + 1, np.int64)
+    bucket_places = np.empty(locations, np.int64)
+    cell_of = np.empty(locations, np.int64)
+    for place in range(locations):
+        cx = min(side - 1, int(np.floor((x[place] - x0) / width)))
+        cy = min(side - 1, int(np.floor((y[place] - y0) / height)))
+        cell_of[place] = cx * side + cy
+        bucket_start[cell_of[place] + 1] += 1
+    for cell in range(side * side):
+        bucket_start[cell + 1] += bucket_start[cell]
+    for place in range(locations - 1, -1, -1):
+        # Filled from behind, so that a bucket lists its places by index.
+        bucket_start[cell_of[place] + 1] -= 1
+        bucket_places[bucket_start[cell_of[place] + 1]] = place
+    for cell in range(side * side):
+        bucket_start[cell] = bucket_start[cell + 1]
+    bucket_start[side * side] = locations
+    return box, bucket_start, bucket_places
+
+
+@step_kernel
+def meaning_of_popular(x: Floats, y: Floats, indptr: Ints, indices: Ints) -> tuple[NDArray[np.bool_], Ints]:
+    """What the popular places of each place mean for somebody who stays there: whether it is the only one, and a key."""
+    locations = len(x)
+    stays = np.ones(locations, np.bool_)
+    popular_key = np.zeros(locations, np.int64)
+    if len(indices) > 0:
+        for place in range(locations):
+            for k in range(indptr[place], indptr[place + 1]):
+                h = indices[k]
+                stays[place] &= h == place
+                popular_key[place] += key_of(x[h], y[h])
+    return stays, popular_key
+
+
+@step_kernel
+def deal_out(
+    groups: int,
+    places: int,
+    locations: int,
+    people: int,
+    tree: Indices,
+    flow: Ints,
+    arc_cost: Floats,
+    group_number: Indices,
+    place_number: Indices,
+    group_of: Indices,
+    rank_of: Indices,
+    size_of: Ints,
+    wanted: Ints,
+    then: Indices,
+    by_place: Ints,
+    by_group: Ints,
+    sorted_group: Indices,
+    sorted_place: Indices,
+    sorted_flow: Ints,
+    deal_place: Indices,
+    deal_flow: Ints,
+) -> float:
+    """Send the people of each group, by index, to the places that the flows in the tree lead to; give the total cost."""
+    # Destinations by place, then (stably) by group; the cancelled people of a group count among its destinations.
+    parent = tree[PARENT]
+    total = 0.0
+    arcs = 0
+    for j in range(places + 1):
+        by_place[j] = 0
+    for node in range(groups + places):
+        if flow[node] > 0:
+            by_place[min(node, parent[node]) + 1] += 1
+            total += flow[node] * arc_cost[node]
+            arcs += 1
+    for j in range(places):
+        by_place[j + 1] += by_place[j]
+    for node in range(groups + places):
+        if flow[node] > 0:
+            j = min(node, int(parent[node]))
+            k = by_place[j]
+            by_place[j] += 1
+            sorted_group[k] = max(node, int(parent[node])) - places
+            sorted_place[k] = place_number[j]
+            sorted_flow[k] = flow[node]
+    for i in range(groups + 1):
+        by_group[i] = 0
+    for k in range(arcs):
+        by_group[sorted_group[k] + 1] += 1
+    for i in range(groups):
+        if group_number[i] < locations and wanted[group_number[i]] > 0:
+            by_group[i + 1] += 1
+    for i in range(groups):
+        by_group[i + 1] += by_group[i]
+    for k in range(arcs):
+        i = sorted_group[k]
+        number = group_number[i]
+        place = sorted_place[k]
+        if number < locations and number < place and wanted[number] > 0 and size_of[number] > 0:
+            deal_place[by_group[i]] = number
+            deal_flow[by_group[i]] = wanted[number]
+            by_group[i] += 1
+            size_of[number] = 0
+        deal_place[by_group[i]] = place
+        deal_flow[by_group[i]] = sorted_flow[k]
+        by_group[i] += 1
+    for i in range(groups):
+        number = group_number[i]
+        if number < locations and wanted[number] > 0 and size_of[number] > 0:
+            deal_place[by_group[i]] = number
+            deal_flow[by_group[i]] = wanted[number]
+            by_group[i] += 1
+    # Filling has moved each start to the start of the next group.
+    for i in range(groups, 0, -1):
+        by_group[i] = by_group[i - 1]
+    by_group[0] = 0
+
+    for person in range(people):
+        number = group_of[person]
+        i = rank_of[number]
+        if i < 0:
+            then[person] = number
+            continue
+        k = by_group[i]
+        then[person] = deal_place[k]
+        deal_flow[k] -= 1
+        if deal_flow[k] == 0:
+            by_group[i] += 1
+    return float(total)
+
+
+@step_kernel
 def run_steps(
     begin: int,
     end: int,
@@ -611,42 +748,9 @@ def run_steps(
     locations = counts.shape[1]
     nodes = people + locations + 1
 
-    # Places by the cell of a grid, to find the one at a point.
-    side = max(1, int(np.sqrt(locations)))
-    x0 = x.min()
-    y0 = y.min()
-    width = max((x.max() - x0) / side * (1.0 + 1e-9), 1e-6)
-    height = max((y.max() - y0) / side * (1.0 + 1e-9), 1e-6)
-    box = (x0, y0, width, height, float(side))
-    bucket_start = np.zeros(side * side + 1, np.int64)
-    bucket_places = np.empty(locations, np.int64)
-    cell_of = np.empty(locations, np.int64)
-    for place in range(locations):
-        cx = min(side - 1, int(np.floor((x[place] - x0) / width)))
-        cy = min(side - 1, int(np.floor((y[place] - y0) / height)))
-        cell_of[place] = cx * side + cy
-        bucket_start[cell_of[place] + 1] += 1
-    for cell in range(side * side):
-        bucket_start[cell + 1] += bucket_start[cell]
-    for place in range(locations - 1, -1, -1):
-        # Filled from behind, so that a bucket lists its places by index.
-        bucket_start[cell_of[place] + 1] -= 1
-        bucket_places[bucket_start[cell_of[place] + 1]] = place
-    for cell in range(side * side):
-        bucket_start[cell] = bucket_start[cell + 1]
-    bucket_start[side * side] = locations
-
-    # What the popular places of each place mean for somebody who stays there.
+    box, bucket_start, bucket_places = places_by_cell(x, y)
     has_popular = len(indices) > 0
-    stays = np.ones(locations, np.bool_)
-    popular_key = np.zeros(locations, np.int64)
-    if has_popular:
-        for place in range(locations):
-            for k in range(indptr[place], indptr[place + 1]):
-                h = indices[k]
-                stays[place] &= h == place
-                popular_key[place] += key_of(x[h], y[h])
-
+    stays, popular_key = meaning_of_popular(x, y, indptr, indices)
     slots = 8
     while slots < 2 * people:
         slots *= 2
@@ -834,68 +938,26 @@ def run_steps(
                 choice_cost,
             )
 
-        # Destinations by place, then (stably) by group; the cancelled people of a group count among its destinations.
-        parent = tree[PARENT]
-        total = 0.0
-        arcs = 0
-        for j in range(places + 1):
-            by_place[j] = 0
-        for node in range(groups + places):
-            if flow[node] > 0:
-                by_place[min(node, parent[node]) + 1] += 1
-                total += flow[node] * arc_cost[node]
-                arcs += 1
-        costs[step] = total
-        for j in range(places):
-            by_place[j + 1] += by_place[j]
-        for node in range(groups + places):
-            if flow[node] > 0:
-                j = min(node, int(parent[node]))
-                k = by_place[j]
-                by_place[j] += 1
-                sorted_group[k] = max(node, int(parent[node])) - places
-                sorted_place[k] = place_number[j]
-                sorted_flow[k] = flow[node]
-        for i in range(groups + 1):
-            by_group[i] = 0
-        for k in range(arcs):
-            by_group[sorted_group[k] + 1] += 1
-        for i in range(groups):
-            if group_number[i] < locations and wanted[group_number[i]] > 0:
-                by_group[i + 1] += 1
-        for i in range(groups):
-            by_group[i + 1] += by_group[i]
-        for k in range(arcs):
-            i = sorted_group[k]
-            number = group_number[i]
-            place = sorted_place[k]
-            if number < locations and number < place and wanted[number] > 0 and size_of[number] > 0:
-                deal_place[by_group[i]] = number
-                deal_flow[by_group[i]] = wanted[number]
-                by_group[i] += 1
-                size_of[number] = 0
-            deal_place[by_group[i]] = place
-            deal_flow[by_group[i]] = sorted_flow[k]
-            by_group[i] += 1
-        for i in range(groups):
-            number = group_number[i]
-            if number < locations and wanted[number] > 0 and size_of[number] > 0:
-                deal_place[by_group[i]] = number
-                deal_flow[by_group[i]] = wanted[number]
-                by_group[i] += 1
-        # Filling has moved each start to the start of the next group.
-        for i in range(groups, 0, -1):
-            by_group[i] = by_group[i - 1]
-        by_group[0] = 0
-
-        for person in range(people):
-            number = group_of[person]
-            i = rank_of[number]
-            if i < 0:
-                then[person] = number
-                continue
-            k = by_group[i]
-            then[person] = deal_place[k]
-            deal_flow[k] -= 1
-            if deal_flow[k] == 0:
-                by_group[i] += 1
+        costs[step] = deal_out(
+            groups,
+            places,
+            locations,
+            people,
+            tree,
+            flow,
+            arc_cost,
+            group_number,
+            place_number,
+            group_of,
+            rank_of,
+            size_of,
+            wanted,
+            then,
+            by_place,
+            by_group,
+            sorted_group,
+            sorted_place,
+            sorted_flow,
+            deal_place,
+            deal_flow,
+        )
