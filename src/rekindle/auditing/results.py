@@ -177,7 +177,7 @@ class Repairs:
     accuracy
         By the name of the repair.
     kept
-        The best two, the best first.
+        The best two, the best first. Counts in which nothing ever moves are left to the reference "frozen".
     true_counts
         The accuracy of the same attack on the true counts of the people in the release.
     """
@@ -190,7 +190,7 @@ class Repairs:
     @property
     def gap(self) -> float:
         """How far the best repair is from the true counts, in accuracy."""
-        return self.true_counts - self.accuracy[self.kept[0]]
+        return self.true_counts - max(self.accuracy.values())
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 The attacker is the strongest of several. Where numbers are withheld, changed or noisy, there are several ways to repair them.
 To keep the number of tasks in check, the repairs are compared with one fast attack under the first row order, and the best
-two go on to all attacks and row orders.
+two go on to all attacks and row orders. Counts in which nothing moves do not: the reference "frozen" stands for them.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Choice:
     Attributes
     ----------
     kept
-        The best two, the best first; one where there was nothing to compare.
+        The best two in which anything moves, the best first; one where there was nothing to compare.
     accuracy
         Of the scout with each repair; empty where there was nothing to compare.
     true_counts
@@ -264,8 +264,10 @@ def _choose_repairs(found: Findings, runner: Runner) -> None:
             for repair in (*REPAIRS, AS_PUBLISHED)
         }
         true_counts = accuracy.pop(AS_PUBLISHED)
-        kept = sorted(accuracy, key=accuracy.__getitem__, reverse=True)[:_KEPT]
-        found.choices[at] = Choice(tuple(kept), accuracy, true_counts)
+        ranked = sorted(accuracy, key=accuracy.__getitem__, reverse=True)
+        # Where nothing ever moves, every attack finds the same, and the reference "frozen" has it already.
+        moving = [repair for repair in ranked if np.ptp(found.counts[(at, 0), repair].values, axis=0).any()]
+        found.choices[at] = Choice(tuple((moving or ranked)[:_KEPT]), accuracy, true_counts)
 
 
 def _repair(found: Findings, runner: Runner, wanted: set[tuple[Draw, str]]) -> None:
