@@ -1,0 +1,160 @@
+"""Fit the confidence of Habits on some datasets, and see whether it holds on others.
+
+    python -m benchmarks.calibration --tune geo36 geo45 --confirm geo41 cabs --cities 5
+
+Datasets are folders with a truth. Cities with seeds below 10 are tuned on, those from 10 on confirm; each is made with and
+without routine. Prints the constants of `rekindle.attacks.habits.doubt`, and the calibration error of every dataset with the
+constants that are shipped and with those of the fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rekindle as rk
+from rekindle.attacks.habits import doubt as doubts
+from rekindle.attacks.habits.problem import Problem
+from rekindle.attacks.habits.schedule import Schedule, _agree, doubt, follow, gather, vote
+from rekindle.evaluation import assess_confidence, map_people
+from rekindle.evaluation.mapping import Mapping
+
+WITHOUT_ROUTINE = {"share_without_routine": 1, "share_night_workers": 0, "share_without_work": 0}
+KINDS: dict[str, dict[str, Any]] = {
+    "city": {},
+    "without routine": WITHOUT_ROUTINE,
+    "half without routine": {"share_without_routine": 0.5},
+    "30 people, 2 weeks": {"people": 30, "days": 14},
+    "100 people, 2 weeks": {"people": 100, "days": 14},
+    "steps of 10 minutes": {"people": 40, "days": 5, "step": "10min"},
+    "cells of 2 km": {"people": 150, "cell_km": 2.0},
+    "3 days": {"people": 30, "days": 3},
+}
+POINTS = 8000
+
+
+@dataclass
+class Sample:
+    """One recovery, with what its confidence is made of.
+
+    Attributes
+    ----------
+    name, kind
+        What it is, and of which kind; all kinds count alike in the fit.
+    tuned
+        Whether the fit sees it.
+    recovered, truth, mapping
+        Paths, and who is who.
+    probability, votes, lengths
+        As in `calibrate`.
+    """
+
+    name: str
+    kind: str
+    tuned: bool
+    recovered: rk.Trajectories
+    truth: rk.Trajectories
+    mapping: Mapping
+    probability: NDArray[np.float32]
+    votes: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+
+    def calibration_error(self) -> tuple[float, float, float]:
+        """Calibration error, share of points claimed at 90%, and share of those that are right."""
+        sure = np.repeat(doubts.calibrate(self.probability, self.votes, self.lengths), self.lengths, axis=1)
+        found = assess_confidence(self.recovered, sure, self.truth, mapping=self.mapping)
+        return found.calibration_error, found.claims.points, found.claims.points_right
+
+    def rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Terms of the log odds of some points, drawn at random, and whether they are right."""
+        random = np.random.default_rng(0)
+        right = self.recovered.cells == self.truth.cells[self.mapping.matched]
+        person, step = random.integers(0, right.shape[0], POINTS), random.integers(0, right.shape[1], POINTS)
+        tick = np.repeat(np.arange(len(self.lengths)), self.lengths)[step]
+        mean = np.average(self.votes.mean(axis=0), weights=self.lengths)
+        overall = max(float(doubts._log_odds(mean, 0.02)), doubts.LEAST_ALL_VOTES)
+        votes = doubts._log_odds(self.votes[person, tick], 0.05)
+        probability = doubts._log_odds(self.probability[person, tick], 0.02)
+        terms = [np.ones(POINTS), probability, votes, np.full(POINTS, overall), votes * overall]
+        return np.stack(terms, axis=1), right[person, step].astype(np.float64)
+
+
+def recover(name: str, kind: str, tuned: bool, truth: rk.Trajectories, effort: str) -> Sample:
+    """Run the parts of Habits up to the calibration."""
+    counts = truth.counts()
+    problem = Problem.of(counts.values, counts.locations, counts.calendar)
+    plan = Schedule.of(problem, effort, 0)
+
+    def stopped() -> bool:
+        return False
+
+    answers = {number: follow(problem, plan, number, stopped) for number in range(plan.answers)}
+    for number in range(plan.answers, plan.gathered):
+        answers[number] = gather(problem, plan, [answers[one] for one in plan.group(number)], number, stopped)
+    last = [answers[number] for number in range(plan.answers, plan.gathered)] or list(answers.values())
+    tracks, probability = _agree(problem, plan, last, plan.final_rounds, stopped)
+    voters = [doubt(problem, plan, number, stopped) for number in range(plan.gathered, plan.parts)]
+    recovered = rk.Trajectories(problem.expand(tracks), counts.locations, counts.calendar)
+    votes = vote(problem, tracks, voters)
+    mapping = map_people(recovered, truth)
+    return Sample(name, kind, tuned, recovered, truth, mapping, probability, votes, problem.lengths)
+
+
+def fit(samples: list[Sample]) -> NDArray[np.float64]:
+    """Logistic regression by Newton's method, in which every kind counts alike."""
+    kinds = [one.kind for one in samples]
+    terms, right = (np.concatenate(each) for each in zip(*(one.rows() for one in samples), strict=True))
+    weight = np.repeat([1 / kinds.count(kind) for kind in kinds], POINTS)
+    beta = np.zeros(terms.shape[1])
+    for _ in range(30):
+        chance = 1 / (1 + np.exp(-terms @ beta))
+        slope = terms.T @ (weight * (chance - right))
+        beta -= np.linalg.solve((terms * (weight * chance * (1 - chance))[:, None]).T @ terms, slope)
+    return beta
+
+
+def samples(given: argparse.Namespace) -> Iterator[Sample]:
+    for folders, tuned in ((given.tune, True), (given.confirm, False)):
+        for folder in folders:
+            truth = rk.read_dataset(folder).truth
+            if truth is None:
+                raise SystemExit(f"{folder} has no truth to compare with.")
+            yield recover(folder.name, "folders", tuned, truth, given.effort)
+    for kind, settings in KINDS.items():
+        for seed in (*range(given.cities), *range(10, 10 + given.cities)):
+            truth = rk.SyntheticCity(**{"people": 60, "days": 7, "seed": seed} | settings).trajectories()
+            yield recover(f"{kind}, seed {seed}", kind, seed < 10, truth, given.effort)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--tune", nargs="*", type=Path, default=[], metavar="DATASET")
+    options.add_argument("--confirm", nargs="*", type=Path, default=[], metavar="DATASET")
+    options.add_argument("--cities", type=int, default=2, help="of each kind, to tune on and as many to confirm")
+    options.add_argument("--effort", default="normal")
+    found = list(samples(options.parse_args()))
+    names = ("CONSTANT", "PROBABILITY", "VOTES", "ALL_VOTES", "VOTES_TOGETHER")
+    shipped = [one.calibration_error() for one in found]
+    beta = fit([one for one in found if one.tuned])
+    print("fitted:", ", ".join(f"{name} = {value:.2f}" for name, value in zip(names, beta, strict=True)))
+    for name, value in zip(names, beta, strict=True):
+        setattr(doubts, name, float(value))
+    print(
+        "\n| | | accuracy | calibration error | with the fit | claimed at 90% | of which right |\n|---|---|---|---|---|---|---|"
+    )
+    for one, (error, claimed, right) in zip(found, shipped, strict=True):
+        accuracy = rk.evaluate(one.recovered, one.truth, mapping=one.mapping).accuracy
+        print(
+            f"| {one.name} | {'tuned' if one.tuned else 'confirmed'} | {accuracy:.3f} | {error:.3f} | "
+            f"{one.calibration_error()[0]:.3f} | {claimed:.0%} | {right:.0%} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
