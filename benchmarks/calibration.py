@@ -152,7 +152,7 @@ def main() -> None:
         accuracy = rk.evaluate(one.recovered, one.truth, mapping=one.mapping).accuracy
         print(
             f"| {one.name} | {'tuned' if one.tuned else 'confirmed'} | {accuracy:.3f} | {error:.3f} | "
-            f"{one.calibration_error()[0]:.3f} | {claimed:.0%} | {right:.0%} |"
+            f"{one.calibration_error()[0]:.3f} | {claimed:.0%} | {'-' if np.isnan(right) else f'{right:.0%}'} |"
         )
 
 
