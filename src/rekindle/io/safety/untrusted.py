@@ -297,7 +297,8 @@ class _Thrift:
 def check_parquet(path: Path, content: bytes | mmap.mmap) -> None:
     """Refuse a parquet file whose pages declare more than the file can be trusted to hold.
 
-    Polars allocates what the headers of the pages declare, so that these are added up first.
+    Polars allocates what the headers of the pages declare, so that these are added up first. By hand: libraries that read
+    the footer believe it, and none lists the pages.
     """
     size = len(content)
     with reading(path, "parquet"):
