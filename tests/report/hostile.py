@@ -25,8 +25,12 @@ def hostile_truth():
     return rk.Trajectories(city.cells, locations, city.calendar, HOSTILE)
 
 
-@cache
 def hostile_audit(with_truth=True):
+    return _audited(with_truth)
+
+
+@cache
+def _audited(with_truth):
     truth = hostile_truth()
     return audit(
         truth if with_truth else truth.counts(),
