@@ -48,7 +48,7 @@ def work(tmp_path_factory):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(home / "guard"), "TMPDIR": str(home / "tmp"), "COLUMNS": "200"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(home / "guard"), *sys.path]), "TMPDIR": str(home / "tmp"), "COLUMNS": "200"},
     )
     assert found.returncode == 0, found.stderr
     return home, found
@@ -77,7 +77,7 @@ def test_no_network(work):
 def test_the_guard_can_see(work):
     home, _ = work
     script = "import socket; socket.create_connection(('127.0.0.1', 9), timeout=1)"
-    env = {**os.environ, "PYTHONPATH": str(home / "guard")}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(home / "guard"), *sys.path])}
     found = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False)
     assert "the network is cut off" in found.stderr
     (home / "guard" / "tried").unlink()
