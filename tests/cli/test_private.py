@@ -48,7 +48,12 @@ def work(tmp_path_factory):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(home / "guard"), *sys.path]), "TMPDIR": str(home / "tmp"), "COLUMNS": "200"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(home / "guard"), *sys.path]),
+            "TMPDIR": str(home / "tmp"),
+            "COLUMNS": "200",
+        },
     )
     assert found.returncode == 0, found.stderr
     return home, found
