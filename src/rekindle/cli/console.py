@@ -66,7 +66,7 @@ def table(title: str, head: list[str], rows: list[list[str]]) -> Table:
     """A table with the first column to the left and the others to the right."""
     result = Table(title=title, title_justify="left", title_style="bold")
     for number, name in enumerate(head):
-        result.add_column(name, justify="right" if number else "left")
+        result.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
         result.add_row(*row)
     return result
