@@ -100,7 +100,7 @@ def test_a_coarser_release_is_read_in_detail():
 
 
 def test_a_sample_is_scaled(truth):
-    sample = Sample(share=0.5)
+    sample = Sample(share=0.5, fixed_size=True)
     release = sample(truth)
     assert utility(truth.counts(), release, scale=sample.scale).hour_total_error == 0
     assert utility(truth.counts(), release).hour_total_error == 0.5
