@@ -36,7 +36,7 @@ def coarse(truth: rk.Trajectories, hours: int, locations: int) -> rk.Trajectorie
     cells = truth.cells[:, ::per_hour][:, :hours]
     calendar = rk.Calendar(truth.calendar.start, "1h", cells.shape[1])
     truth = rk.Trajectories(cells, truth.locations, calendar, truth.people_ids)
-    side = 1.0
+    side = 2.0
     while len(truth.locations) > locations:
         side *= 1.25
         truth = rk.CoarserSpace(km=side).coarsen(truth)
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[20, 100, 300, 1000])
     parser.add_argument("--hours", type=int, default=72)
     parser.add_argument("--locations", type=int, default=100)
-    parser.add_argument("--people", type=int, default=2400, help="people of the synthetic city")
+    parser.add_argument("--people", type=int, default=2400, help="people of the synthetic city; 0 leaves it out")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--methods", nargs="+", default=["exact", "knock-knock", "zero-knowledge"])
     given = parser.parse_args()
@@ -59,6 +59,8 @@ def main() -> None:
             people=given.people, days=given.hours // 24, step="1h"
         ).trajectories()
     }
+    if not given.people:
+        data.clear()
     for one in given.dataset:
         name, _, folder = one.partition("=")
         data[name] = lambda folder=folder: rk.read_dataset(folder).truth
