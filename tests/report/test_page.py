@@ -272,3 +272,15 @@ def test_is_in_plain_words():
     text = shown(defended=[repaired()])
     for quaint in ("of the way", "dealt", "anew", "hoever", " -0%", " 1 people", " 1 defences"):
         assert quaint not in text
+
+
+def test_membership_has_a_section_of_its_own():
+    truth = rk.SyntheticCity(people=10, days=1, step="2h").trajectories()
+    noise = rk.GeometricNoise(epsilon=0.5, per="event")
+    found = rk.audit(truth, attacks=[rk.Baseline()], defences=[noise], seeds=1, workers=1)
+    page = build_page(found)
+    assert 'id="membership"' in page
+    assert "0.5 per event, 6 per person" in page
+    assert "no noise, no bound" in page
+    untested = replace(found, releases=tuple(replace(one, membership={}) for one in found.releases))
+    assert 'id="membership"' not in build_page(untested)

@@ -32,6 +32,12 @@ _DRAWN_PLACES = 4000
 _TONES = {"moderate": "mild", "cannot tell": "mild", "high": "bad", "very high": "worst", "unknown": "none"}
 _LABELS = {"perfect": "in the true data", "frozen": "naive on frozen counts"}
 
+_KNOWLEDGE = {
+    "exact": "everyone else",
+    "knock-knock": "traces of other people",
+    "zero-knowledge": "the release alone",
+}
+
 
 def write_page(
     path: str | Path, audit: Audit, *, include_truth: bool = False, names: bool = False, overwrite: bool = True
@@ -120,6 +126,7 @@ class _Page:
             "learnt": self.learnt(),
             "growth": self.growth(),
             "precision": self.precision(),
+            "membership": self.membership(),
             "attack_table": self.attack_table(),
         }
 
@@ -328,6 +335,33 @@ class _Page:
             "chart": charts.lines("Precision by the share of points claimed", drawn, xname=xname, xticks=ticks),
             "table": Table("What each attack can claim", head, rows),
         }
+
+    def membership(self) -> Table | None:
+        """Whether it can be told who is in each release; None where that was not tested."""
+        rows = []
+        for one in self.audit.releases:
+            for method, tested in one.membership.items():
+                if isinstance(tested, str):
+                    rows.append([one.label, _KNOWLEDGE[method], None, None, None, tested])
+                    continue
+                epsilon = None if tested.epsilon is None else f"{tested.epsilon:.3g}"
+                claimed = None
+                if tested.claimed_per_event is not None:
+                    claimed = f"{tested.claimed_per_event:.3g} per event, {tested.claimed_per_person:.3g} per person"
+                if epsilon is not None and claimed is None:
+                    epsilon = "no noise, no bound" if tested.epsilon == np.inf else epsilon
+                rows.append(
+                    [one.label, _KNOWLEDGE[method], f"{tested.auc:.2f}", tested.true_positives[1], claimed, epsilon]
+                )
+        head = [
+            "Release",
+            "the attacker knows",
+            "AUC",
+            "recognised at 1% false alarms",
+            "claimed epsilon",
+            "at least",
+        ]
+        return Table("Telling who is in the data", head, rows) if rows else None
 
     def attack_table(self) -> Table:
         rows = [
