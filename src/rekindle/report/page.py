@@ -338,7 +338,7 @@ class _Page:
 
     def membership(self) -> Table | None:
         """Whether it can be told who is in each release; None where that was not tested."""
-        rows = []
+        rows: list[list[Any]] = []
         for one in self.audit.releases:
             for method, tested in one.membership.items():
                 if isinstance(tested, str):
