@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -117,11 +119,106 @@ SkipBad = Annotated[
 ]
 
 
-@prepare.command(cls=Command)
+@dataclass(frozen=True)
+class Shared:
+    """What every recipe asks for."""
+
+    source: Source
+    out: Out
+    step: Step = "10min"
+    start: Start = None
+    days: Days = None
+    fill: FillBy = "last"
+    cell_km: CellKm = 1.0
+    box: Box = "1,99.5"
+    bounds: Bounds = None
+    towers: TowersFile = None
+    h3: H3 = None
+    min_coverage: MinCoverage = 0.0
+    timezone: Timezone = "UTC"
+    engine: EngineName = "polars"
+    skip_bad: SkipBad = False
+    memory_limit: MemoryLimit = None
+    overwrite: Overwrite = False
+    quiet: Quiet = False
+
+    @cached_property
+    def places(self) -> Places:
+        """How positions become locations."""
+        if self.towers is not None and self.h3 is not None:
+            raise InvalidSetting(
+                "`towers` and `h3` are two ways to make locations; give one of them.", "towers", "h3"
+            )
+        if self.towers is not None:
+            return Towers(read_locations(self.towers))
+        if self.h3 is not None:
+            return H3Cells(resolution=self.h3)
+        low, high = _numbers("box", self.box, 2)
+        if self.bounds is None:
+            return Grid(cell_km=self.cell_km, box=(low, high))
+        south, west, north, east = _numbers("bounds", self.bounds, 4)
+        return Grid(cell_km=self.cell_km, box=(low, high), bounds=(south, west, north, east))
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """What every recipe takes."""
+        same = {name: getattr(self, name) for name in ("step", "start", "days", "fill", "min_coverage", "engine")}
+        return same | {"places": self.places}
+
+    def run(self, read: Callable[[Progress], Points], prepare: Callable[[Points], Prepared]) -> None:
+        """Read and prepare the points, and write the dataset."""
+        from rekindle.report.figures import draw_grid, save_figure  # matplotlib takes a second to load
+
+        _ = self.places  # wrong options are named before anything is read
+        check_new_folder(self.out, DATASET, overwrite=self.overwrite)
+        check_memory(
+            points_bytes(self.source),
+            self.memory_limit,
+            what=f"Preparing {self.source}",
+            way_out="Prepare a part of the files, or a longer --step",
+        )
+        with output(self.out, parents=True):
+            with showing_progress("Files read") as progress:
+                found = read(progress)
+            with showing_progress("Preparing"):
+                prepared = prepare(found)
+                grid = draw_grid(prepared.truth.locations, positions=prepared.positions)
+                prepared.write(self.out, overwrite=self.overwrite, picture=("grid.png", partial(save_figure, grid)))
+        _show(prepared, self.out)
+
+
+def command(**defaults: Any) -> Callable[[Callable[..., None]], None]:
+    """Make a command of a recipe: the options of `Shared`, some with other defaults, and then its own."""
+
+    def register(recipe: Callable[..., None]) -> None:
+        hints = get_type_hints(Shared, include_extras=True) | get_type_hints(recipe, include_extras=True)
+        common = {one.name: one.default for one in fields(Shared)} | defaults
+        own = {one.name: one.default for one in signature(recipe).parameters.values() if one.name != "shared"}
+
+        def run(**values: Any) -> None:
+            kept = {name: values.pop(name) for name in common if name in values and name not in own}
+            recipe(Shared(**kept, **{name: values[name] for name in common if name in own}), **values)
+
+        parameters = [
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                default=Parameter.empty if default is MISSING else default,
+                annotation=hints[name],
+            )
+            for name, default in ({"source": MISSING, "out": MISSING} | own | {**common, **own}).items()
+        ]
+        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__doc__ = recipe.__doc__
+        prepare.command(recipe.__name__, cls=Command)(run)
+
+    return register
+
+
+@command(step="2min", timezone="Asia/Shanghai")
 def geolife(
-    source: Source,
-    out: Out,
-    step: Step = "2min",
+    shared: Shared,
     months: Annotated[int, typer.Option(min=1, help="Number of most active months to keep for each person.")] = 2,
     area: Annotated[
         str,
@@ -160,36 +257,19 @@ def geolife(
         Literal["whole", "cut"],
         typer.Option(help="Positions that --box looks at: whole trajectories (as published), or after the cut."),
     ] = "whole",
-    start: Start = None,
-    days: Days = None,
-    fill: FillBy = "last",
-    cell_km: CellKm = 1.0,
-    box: Box = "1,99.5",
-    bounds: Bounds = None,
-    towers: TowersFile = None,
-    h3: H3 = None,
-    min_coverage: MinCoverage = 0.0,
-    timezone: Timezone = "Asia/Shanghai",
-    engine: EngineName = "polars",
-    skip_bad: SkipBad = False,
-    memory_limit: MemoryLimit = None,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """GeoLife: SRC is its folder, or the original zip, which is read without unpacking.
 
     The paper's section "Dataset 1": people of different years become one city that lives at the same time.
     """
     circle = Area(*_numbers("area", area, 3))
-    places = _places(cell_km, box, bounds, towers, h3)
-    _run(
-        out,
-        lambda progress: read_geolife(source, timezone=timezone, skip_bad=skip_bad, progress=progress),
+    shared.run(
+        lambda progress: read_geolife(
+            shared.source, timezone=shared.timezone, skip_bad=shared.skip_bad, progress=progress
+        ),
         lambda points: prepare_geolife(
             points,
-            step=step,
-            start=start,
-            days=days,
+            **shared.recipe,
             area=circle,
             min_trajectories=min_trajectories,
             months=months,
@@ -197,25 +277,16 @@ def geolife(
             merge_within=merge_within,
             merge_km=merge_km,
             min_days=min_days,
-            places=places,
-            min_coverage=min_coverage,
-            engine=engine,
             merging=merging,
             align=align,
             box_over=box_over,
-            fill=fill,
         ),
-        source=source,
-        memory_limit=memory_limit,
-        overwrite=overwrite,
     )
 
 
-@prepare.command(cls=Command)
+@command(cell_km=2.0, timezone="Europe/Lisbon")
 def porto(
-    source: Source,
-    out: Out,
-    step: Step = "10min",
+    shared: Shared,
     days: Annotated[int, typer.Option(min=1, help="Length of the period; a closing midnight is added to it.")] = 30,
     start: Annotated[
         datetime | None,
@@ -231,88 +302,30 @@ def porto(
     keep_missing: Annotated[
         bool, typer.Option("--keep-missing", help="Also keep trips that are marked as having missing points.")
     ] = False,
-    fill: FillBy = "last",
-    cell_km: CellKm = 2.0,
-    box: Box = "1,99.5",
-    bounds: Bounds = None,
-    towers: TowersFile = None,
-    h3: H3 = None,
-    min_coverage: MinCoverage = 0.0,
-    timezone: Timezone = "Europe/Lisbon",
-    engine: EngineName = "polars",
-    skip_bad: SkipBad = False,
-    memory_limit: MemoryLimit = None,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Porto Taxi: SRC is the original train.csv, also gzipped. The paper's section "Dataset 2"."""
-    places = _places(cell_km, box, bounds, towers, h3)
-    _run(
-        out,
-        lambda _: read_porto(source, timezone=timezone, keep_missing=keep_missing, skip_bad=skip_bad),
-        lambda points: prepare_porto(
-            points,
-            step=step,
-            days=days,
-            start=start,
-            busy_only=not all_taxis,
-            fill=fill,
-            places=places,
-            min_coverage=min_coverage,
-            engine=engine,
+    shared.run(
+        lambda _: read_porto(
+            shared.source, timezone=shared.timezone, keep_missing=keep_missing, skip_bad=shared.skip_bad
         ),
-        source=source,
-        memory_limit=memory_limit,
-        overwrite=overwrite,
+        lambda points: prepare_porto(points, **shared.recipe, busy_only=not all_taxis),
     )
 
 
-@prepare.command(cls=Command)
-def cabspotting(
-    source: Source,
-    out: Out,
-    step: Step = "10min",
-    start: Start = datetime(2008, 5, 18),
-    days: Days = 10,
-    fill: FillBy = "last",
-    cell_km: CellKm = 2.0,
-    box: Box = "1,99.5",
-    bounds: Bounds = None,
-    towers: TowersFile = None,
-    h3: H3 = None,
-    min_coverage: MinCoverage = 0.7,
-    timezone: Timezone = "America/Los_Angeles",
-    engine: EngineName = "polars",
-    skip_bad: SkipBad = False,
-    memory_limit: MemoryLimit = None,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-) -> None:
+@command(start=datetime(2008, 5, 18), days=10, cell_km=2.0, min_coverage=0.7, timezone="America/Los_Angeles")
+def cabspotting(shared: Shared) -> None:
     """Cabspotting: SRC is the folder with the files new_<cab>.txt of San Francisco's taxis."""
-    places = _places(cell_km, box, bounds, towers, h3)
-    _run(
-        out,
-        lambda progress: read_cabspotting(source, timezone=timezone, skip_bad=skip_bad, progress=progress),
-        lambda points: prepare_points(
-            points,
-            step=step,
-            start=start,
-            days=days,
-            fill=fill,
-            places=places,
-            min_coverage=min_coverage,
-            engine=engine,
+    shared.run(
+        lambda progress: read_cabspotting(
+            shared.source, timezone=shared.timezone, skip_bad=shared.skip_bad, progress=progress
         ),
-        source=source,
-        memory_limit=memory_limit,
-        overwrite=overwrite,
+        lambda points: prepare_points(points, **shared.recipe),
     )
 
 
-@prepare.command(cls=Command)
+@command()
 def points(
-    source: Source,
-    out: Out,
+    shared: Shared,
     person: Annotated[str | None, typer.Option(help="Column that names the person.")] = None,
     time: Annotated[
         str | None, typer.Option(help="Column of times: ISO text, timestamps, or numbers since 1970 UTC.")
@@ -323,16 +336,6 @@ def points(
         str | None,
         typer.Option(help="Column that names a tower, for call records without coordinates; see --towers."),
     ] = None,
-    step: Step = "10min",
-    start: Start = None,
-    days: Days = None,
-    fill: FillBy = "last",
-    cell_km: CellKm = 1.0,
-    box: Box = "1,99.5",
-    bounds: Bounds = None,
-    towers: TowersFile = None,
-    h3: H3 = None,
-    min_coverage: MinCoverage = 0.0,
     timezone: Annotated[
         str | None,
         typer.Option(
@@ -350,81 +353,35 @@ def points(
     unsorted: Annotated[
         bool, typer.Option("--unsorted", help="Accept rows of one person that go back in time line by line.")
     ] = False,
-    engine: EngineName = "polars",
-    skip_bad: SkipBad = False,
-    memory_limit: MemoryLimit = None,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Any points: SRC is a CSV or Parquet file, a folder of them, or a glob in quotes.
 
     Columns named as in scikit-mobility, trackintel and movingpandas are recognised; name others with the options.
     """
-    places = _places(cell_km, box, bounds, towers, h3)
-    if location is not None and not isinstance(places, Towers):
+    towers = shared.places.locations if isinstance(shared.places, Towers) else None
+    if location is not None and towers is None:
         raise InvalidSetting(
             "`location` names towers; give the file that says where they are with `towers`.", "location", "towers"
         )
-    _run(
-        out,
+    shared.run(
         lambda _: read_points(
-            source,
+            shared.source,
             person=person,
             time=time,
             lat=lat,
             lng=lng,
             location=location,
-            towers=places.locations if isinstance(places, Towers) else None,
+            towers=towers,
             timezone=timezone,
             utc=utc,
             time_unit=time_unit,
             mixed_zones=mixed_zones,
             unsorted=unsorted,
-            skip_bad=skip_bad,
-            engine=engine,
+            skip_bad=shared.skip_bad,
+            engine=shared.engine,
         ),
-        lambda found: prepare_points(
-            found,
-            step=step,
-            start=start,
-            days=days,
-            fill=fill,
-            places=places,
-            min_coverage=min_coverage,
-            engine=engine,
-        ),
-        source=source,
-        memory_limit=memory_limit,
-        overwrite=overwrite,
+        lambda found: prepare_points(found, **shared.recipe),
     )
-
-
-def _run(
-    out: Path,
-    read: Callable[[Progress], Points],
-    prepare: Callable[[Points], Prepared],
-    *,
-    source: str,
-    memory_limit: str | None,
-    overwrite: bool,
-) -> None:
-    from rekindle.report.figures import draw_grid, save_figure  # matplotlib takes a second to load
-
-    check_new_folder(out, DATASET, overwrite=overwrite)
-    check_memory(
-        points_bytes(source),
-        memory_limit,
-        what=f"Preparing {source}",
-        way_out="Prepare a part of the files, or a longer --step",
-    )
-    with output(out, parents=True):
-        with showing_progress("Files read") as progress:
-            found = read(progress)
-        with showing_progress("Preparing"):
-            prepared = prepare(found)
-            grid = draw_grid(prepared.truth.locations, positions=prepared.positions)
-            prepared.write(out, overwrite=overwrite, picture=("grid.png", partial(save_figure, grid)))
-    _show(prepared, out)
 
 
 def _show(prepared: Prepared, out: Path) -> None:
@@ -441,20 +398,6 @@ def _show(prepared: Prepared, out: Path) -> None:
     rows += [[f"skipped: {kind}", f"{count:,}"] for kind, count in info.get("skipped", {}).items()]
     rows += [[f"dropped: {kind}", f"{count:,}"] for kind, count in info.get("dropped", {}).items()]
     console.print(table(f"Prepared: {out}", ["", ""], rows))
-
-
-def _places(cell_km: float, box: str, bounds: str | None, towers: Path | None, h3: int | None) -> Places:
-    if towers is not None and h3 is not None:
-        raise InvalidSetting("`towers` and `h3` are two ways to make locations; give one of them.", "towers", "h3")
-    if towers is not None:
-        return Towers(read_locations(towers))
-    if h3 is not None:
-        return H3Cells(resolution=h3)
-    low, high = _numbers("box", box, 2)
-    if bounds is None:
-        return Grid(cell_km=cell_km, box=(low, high))
-    south, west, north, east = _numbers("bounds", bounds, 4)
-    return Grid(cell_km=cell_km, box=(low, high), bounds=(south, west, north, east))
 
 
 def _numbers(setting: str, text: str, how_many: int) -> list[float]:
