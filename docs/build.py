@@ -29,6 +29,7 @@ ROOMS = {
     "audit": ["rekindle.auditing"],
     "figures": ["rekindle.report.figures"],
     "checking": ["rekindle.checking"],
+    "membership": ["rekindle.membership"],
     "testing": ["rekindle.testing"],
     "errors": ["rekindle.errors"],
 }
@@ -204,7 +205,7 @@ def _table(html: str) -> str:
 
 
 def _as_file(notebook: Any) -> str:
-    """The notebook as it is written, without results: whoever runs it gets them."""
+    """The notebook as it is written, without results; running it produces them."""
     import jupytext
 
     for cell in notebook.cells:

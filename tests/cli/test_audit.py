@@ -176,4 +176,8 @@ def test_a_table_with_one_wrong_number_is_an_error(folder, tmp_path):
 def test_how_a_published_table_is_read_is_said(folder, tmp_path):
     found = run(folder / "published.csv", "--locations", folder / "locations.csv", "--out", tmp_path / "out")
     assert found.code == 0, found.err
-    assert "published.csv was read as a release" in found.err
+    said = "published.csv was read as a release, whose numbers may be inexact: "
+    assert said in found.err
+    assert json.loads((tmp_path / "out/audit.json").read_text())["settings"]["read_as"].startswith(said)
+    report = (tmp_path / "out/report.html").read_text()
+    assert said in report[report.index("<header>") : report.index("</header>")]

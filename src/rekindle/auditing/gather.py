@@ -74,6 +74,7 @@ def _settings(found: Findings) -> dict[str, Any]:
         "locations": len(plan.given.locations),
         "public_locations": plan.given.locations.public,
         "truth": plan.truth is not None,
+        "read_as": plan.note,
         "row_orders": plan.seeds,
         "done": [one.to_json() for one in getattr(plan.given, "defences", ())],
         "attacks": {

@@ -36,6 +36,7 @@ def audit(
     seeds: int = 3,
     people: int | None = None,
     membership: Literal["none", "exact", "full"] = "exact",
+    note: str | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     cache: str | Path | None = None,
@@ -61,6 +62,8 @@ def audit(
     membership
         Whether to test who is in the data at all: not; for someone who knows everyone else ("exact"); or also with the two
         classifiers ("full"), which take minutes and need scikit-learn (extra ``membership``). It needs the truth.
+    note
+        How the data was read, such as `Published.note`: shown in the report, and ``read_as`` of the settings.
     workers
         How many processes; by default one for each core. The numbers do not depend on it.
     cluster
@@ -89,6 +92,7 @@ def audit(
         seeds=checks.whole("seeds", seeds, least=1),
         people=None if people is None else checks.whole("people", people, least=1),
         membership=MEMBERSHIP[checks.choice("membership", membership, MEMBERSHIP)],
+        note=note,
     )
     with workers_of(workers, cluster) as where:
         return gather(carry_out(plan, Runner(Store(cache), where, progress)))

@@ -66,6 +66,8 @@ class Plan:
         How many people the attacker takes to be in the release as given, where that was set.
     membership
         How it is tested who is in the data at all.
+    note
+        How the data was read, where somebody said so.
     """
 
     given: Counts | Release
@@ -76,6 +78,7 @@ class Plan:
     seeds: int
     people: int | None
     membership: tuple[Method, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True)

@@ -144,12 +144,13 @@ def audit(
     tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
     check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
     data: Dataset | Counts | Release
+    how_read = None
     if dataset.is_dir():
         data = read_dataset(dataset)
     else:
         published = read_published(dataset, locations, read_as=read_as, absent=absent, step=step, cell_km=cell_km)
-        data = published.data
-        note(published.note)
+        data, how_read = published.data, published.note
+        note(how_read)
     people_behind = None if truth is None else read_truth(truth)
     gate = "fail_above" if fail_above is not None else "fail_if_exposed" if fail_if_exposed is not None else None
     if gate is not None and people_behind is None and not (isinstance(data, Dataset) and data.truth):
@@ -179,6 +180,7 @@ def audit(
                     seeds=seeds,
                     people=people,
                     membership=membership,
+                    note=how_read,
                     workers=workers,
                     cluster=cluster,
                     cache=tasks,

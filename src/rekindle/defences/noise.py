@@ -112,7 +112,15 @@ class Budget:
 
 
 def budgets(defence: Defence, calendar: Calendar) -> list[Budget]:
-    """Give what each noise of a defence spends on data with that calendar."""
+    """Give what each noise of a defence spends.
+
+    Parameters
+    ----------
+    defence
+        Any defence; a chain may hold several noises, or none.
+    calendar
+        The steps and days of the data, before the defence.
+    """
     found: list[Budget] = []
     before: list[Defence] = []
     for one in defence.defences if isinstance(defence, Chain) else [defence]:

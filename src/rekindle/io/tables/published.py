@@ -64,9 +64,7 @@ def read_published(
     """
     choice("read_as", read_as, READ_AS)
     layout = Layout.read(path, locations, cell_km)
-    signs = (
-        _signs_of_a_release(layout, published_numbers(layout, withheld)) if read_as == "auto" else "`read_as` says so"
-    )
+    signs = _signs_of_a_release(layout, published_numbers(layout, withheld)) if read_as == "auto" else "as requested"
     if read_as == "release" or (read_as == "auto" and signs):
         data: Counts | Release = release_of(layout, absent=absent, withheld=withheld, step=step)
         return Published(data, f"{layout.path.name} was read as a release, whose numbers may be inexact: {signs}.")
