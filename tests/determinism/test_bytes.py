@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def files(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -35,7 +37,7 @@ def test_the_same_files(written):
         assert f"{attack}/day-0002.parquet" in names
 
 
-@pytest.mark.parametrize("part", ["dataset", "baseline", "enhanced", "habits", "audit/cells", "audit"])
+@pytest.mark.parametrize("part", ["dataset", "baseline", "enhanced", "habits", "audit/tasks", "audit"])
 def test_the_same_bytes(written, part):
     names = sorted(name for name in written[1] if name.startswith(part))
     assert names
