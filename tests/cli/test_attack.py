@@ -256,4 +256,4 @@ def test_a_real_process(data):
     process = rekindle("attack", data, "--out", "out")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, "")
-    assert err == "Error: out exists already; it was left as it is. Choose another folder, or resume what is there.\n"
+    assert err == "Error: out exists already; it was left as it is. Choose another folder, or set --resume.\n"

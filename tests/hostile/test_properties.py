@@ -27,7 +27,7 @@ def crowds(draw):
     """A few people with any names in places with any names."""
     places = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
     names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
-    finite = st.floats(-1e5, 1e5, allow_subnormal=False)
+    finite = st.floats(-5e4, 5e4, allow_subnormal=False)
     xy = draw(st.lists(st.tuples(finite, finite), min_size=len(places), max_size=len(places)))
     cells = draw(
         st.lists(

@@ -49,7 +49,7 @@ class Task:
     @property
     def key(self) -> str:
         """A name for the result: a digest of the identity and of the code that computes it."""
-        text = json.dumps([code(), self.call.__name__, self.identity], sort_keys=True, default=repr)
+        text = json.dumps([code_digest(), self.call.__name__, self.identity], sort_keys=True, default=repr)
         return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
@@ -152,11 +152,20 @@ def digest(data: Counts | Release | Trajectories | None) -> str | None:
 
 
 @cache
-def code() -> str:
+def code_digest() -> str:
     """The version, and a digest of the code and of the parts whose numbers may differ."""
     value = hashlib.sha256()
     folder = Path(inspect.getfile(rekindle)).parent
-    for room in ("model", "assignment", "attacks", "defences", "repairing", "evaluation", "auditing/tasks.py"):
+    for room in (
+        "model",
+        "assignment",
+        "attacks",
+        "defences",
+        "repairing",
+        "evaluation",
+        "membership",
+        "auditing/tasks.py",
+    ):
         for file in sorted((folder / room).rglob("*.py")) or [folder / room]:
             value.update(file.read_bytes())
     parts = {name: importlib.metadata.version(name) for name in ("numpy", "scipy")}

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import rekindle
 from rekindle import checks
 from rekindle.assignment.kernels import ensure_compiled
-from rekindle.auditing.store import Store, Task, code
+from rekindle.auditing.store import Store, Task, code_digest
 from rekindle.auditing.tasks import Result
 from rekindle.errors import InvalidSetting, Stopped
 from rekindle.model import Counts, Release, Trajectories
@@ -158,7 +158,11 @@ def _cluster(address: str) -> Iterator[Workers]:
             raise InvalidSetting(
                 f"The cluster at {address} has no workers; start some with: dask worker {address}"
             ) from None
-        other = {where: there for where, there in client.run(code, on_error="return").items() if there != code()}
+        other = {
+            where: there
+            for where, there in client.run(code_digest, on_error="return").items()
+            if there != code_digest()
+        }
         if other:
             raise InvalidSetting(
                 f"{len(other)} workers of the cluster at {address} have another Rekindle than this machine "
