@@ -6,7 +6,7 @@ the option that the user typed.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Collection
 from numbers import Real
 from typing import Any
@@ -27,21 +27,28 @@ def whole(setting: str, value: Any, *, least: int = 0) -> int:
 
 def positive(setting: str, value: Any) -> float:
     """Check a finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
+    if not _finite(value) or value <= 0:
         raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number above 0.", setting)
     return float(value)
 
 
 def number(setting: str, value: Any, *, least: float = 0.0) -> float:
     """Check a finite number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < least:
+    if not _finite(value) or value < least:
         raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number of at least {least:g}.", setting)
     return float(value)
 
 
+def _finite(value: Any) -> bool:
+    """Whether a value is a number that a float can hold; a whole number may be larger."""
+    is_number: bool = isinstance(value, Real) and not isinstance(value, bool)
+    largest: Any = sys.float_info.max
+    return is_number and bool(-largest <= value <= largest)
+
+
 def share(setting: str, value: Any) -> float:
     """Check a share between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
+    if not _finite(value) or not 0 <= value <= 1:
         raise InvalidSetting(f"`{setting}` is {value!r}; it must be a share from 0 to 1.", setting)
     return float(value)
 

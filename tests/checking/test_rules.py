@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 import rekindle as rk
-from rekindle.checking import RULES, Settings, check
+from rekindle.checking import RULES, Settings, check, read_published_table
+from rekindle.checking.linter import read_config
 from rekindle.errors import InvalidFile, InvalidSetting
 
 HOURS = [f"2024-03-04 {hour:02d}:00" for hour in range(24)]
@@ -298,3 +299,44 @@ def test_a_value_that_is_no_number_is_named(write):
     )
     with pytest.raises(InvalidFile, match="'sixty' is neither a number"):
         check(write(table))
+
+
+def test_many_multiples_of_a_base(write):
+    """Found by fuzzing: the odds were a power that no float holds."""
+    values = 10 * np.arange(1, 401).reshape(100, 4)
+    times = np.datetime64("2024-03-04", "h") + np.arange(100)
+    assert read_published_table(write(long(values, times))).unit == 10
+
+
+@pytest.mark.parametrize("name", ["^.*$", "*", "time", "value", "step", "table", "entry", "name"])
+def test_columns_of_any_name(write, name):
+    table = long(clean_values())
+    renamed = read_published_table(write(table.with_columns(pl.lit("x").alias(name))), value="count", time="datetime")
+    assert len(renamed.keys) == 2
+    assert [one.rule for one in check(renamed)] == [one.rule for one in check(write(table))]
+
+
+@pytest.mark.parametrize("number", [1e300, float("inf"), -1e17])
+def test_numbers_that_no_count_is(write, number):
+    table = long(clean_values()).with_columns(pl.lit(number).alias("count"))
+    with pytest.raises(InvalidFile, match="more than 2\\^53"):
+        check(write(table))
+
+
+def test_more_columns_than_levels_have_bits(write):
+    table = long(clean_values()).with_columns(pl.lit("x").alias(f"c{at}") for at in range(70))
+    check(write(table))
+
+
+@pytest.mark.parametrize(
+    "text", ["tool = 1", "[tool]\nrekindle = 'a'", "[tool.rekindle.check]\nignore = 5", "\udcff"]
+)
+def test_settings_in_a_file_that_are_none(tmp_path, text):
+    (tmp_path / "pyproject.toml").write_text(text, errors="surrogateescape")
+    with pytest.raises(InvalidFile, match=r"pyproject\.toml"):
+        read_config(tmp_path)
+
+
+def test_a_setting_that_is_too_large():
+    with pytest.raises(InvalidSetting, match="narrow"):
+        Settings(narrow=10**400)

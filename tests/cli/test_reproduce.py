@@ -11,7 +11,8 @@ def test_without_data_it_shows_the_synthetic_city(tmp_path):
     out = tmp_path / "out"
     found = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(out)])
     assert found.exit_code == 0, found.output
-    assert sorted(path.name for path in out.iterdir()) == ["figures", "index.html", "index.md", "reproduction.json"]
+    names = ["figures", "index.html", "index.md", "rekindle.json", "reproduction.json"]
+    assert sorted(path.name for path in out.iterdir()) == names
     assert "Synthetic city" in found.output
     assert "GeoLife 37, 38 and 43" in found.output
     assert "index.html" in found.output

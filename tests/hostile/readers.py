@@ -20,9 +20,13 @@ import rekindle as rk
 from rekindle.attacks.saving import read_run
 from rekindle.auditing.store import Store, Task
 from rekindle.auditing.tasks import Result
+from rekindle.checking import Settings, check, read_published_table
+from rekindle.checking.linter import read_config
 from rekindle.defences.parse import parse_defence
 from rekindle.io.recovery import RecoveryFolder
+from rekindle.io.safety.clean import find_traces
 from rekindle.io.tables.locations import write_locations
+from rekindle.io.tables.published import read_published
 from rekindle.io.tables.trajectories import read_trajectories, write_trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.sources import read_cabspotting, read_geolife, read_points, read_porto
@@ -238,7 +242,9 @@ def _parquet(columns: tuple[str, ...], cells: dict[str, tuple]) -> Callable[[Dra
     return build
 
 
-def _json(keys: tuple[str, ...], valid: Callable[[], tuple[bytes, ...]]) -> Callable[[Draw], bytes]:
+def _json(
+    keys: tuple[str, ...], valid: Callable[[], tuple[bytes, ...]], part: str = "calendar"
+) -> Callable[[Draw], bytes]:
     def value(draw: Draw, depth: int):
         how = draw.number(6)
         if how == 0 and depth < 4:
@@ -250,7 +256,7 @@ def _json(keys: tuple[str, ...], valid: Callable[[], tuple[bytes, ...]]) -> Call
     def build(draw: Draw) -> bytes:
         document = json.loads(draw.pick(valid()))
         for _ in range(1 + draw.number(3)):
-            inner = draw.pick((document, document, document.get("calendar", document)))
+            inner = draw.pick((document, document, document.get(part, document)))
             if not isinstance(inner, dict):
                 continue
             key = draw.pick((*keys, *list(inner)))
@@ -428,6 +434,10 @@ def _folder(kind: str) -> dict[str, bytes]:
         path = Path(name) / "x"
         if kind == "dataset":
             rk.write_dataset(path, counts=counts, truth=people(), info={"source": "nobody"})
+        elif kind == "release":
+            path.mkdir()
+            defended = parse_defence("sample:share=0.9 + suppress:below=2")(people())
+            rk.write_release(path / "x.csv", defended)
         elif kind == "recovery":
             folder = RecoveryFolder(
                 path, attack="baseline", settings={}, locations=counts.locations, calendar=counts.calendar, people=3
@@ -479,6 +489,27 @@ def _task(folder: Path) -> object:
     return found
 
 
+def _release(folder: Path) -> object:
+    """Read a release with a hostile statement of its defences, whose digest is right if it ever was."""
+    (folder / "x.csv").write_bytes(_folder("release")["x.csv"])
+    return rk.read_release(folder / "x.csv", people().locations)
+
+
+def _traces(folder: Path) -> object:
+    """Look for what `rekindle clean` would remove; a mark that is not ours lists nothing, which counts as refused."""
+    found = find_traces(folder, truth=True, recoveries=True)
+    outside = [trace.path for trace in found if not trace.path.resolve().is_relative_to(folder.resolve())]
+    assert not outside, outside
+    if not found:
+        raise rk.errors.InvalidFile(folder / "rekindle.json", "it lists nothing that is there.")
+    return found
+
+
+def _settings(folder: Path) -> object:
+    found = read_config(folder)
+    return found.pop("ignore", None), Settings(**found)
+
+
 def _points(file: str, **settings) -> Callable[[Path], object]:
     return lambda folder: collect(read_points(folder / file, **settings).frame)
 
@@ -506,6 +537,12 @@ RAW = {
     "time": ("2024-03-01 00:00:00", "2024-03-01 00:10:00", "2024-03-01T00:20:00"),
     "lat": ("40.0", "40.01"),
     "lng": ("116.3", "116.31"),
+}
+FLOWS = {
+    "date": ("2024-03-01", "2024-03-01", "2024-03-02"),
+    "origin": ("a", "a", "b", "total"),
+    "destination": ("b", "c", "Total"),
+    "trips": ("5", "<10", "", "15", "20", "[REDACTED]"),
 }
 TAXI = {
     "TAXI_ID": ("1", "2"),
@@ -537,6 +574,7 @@ CAB = (
     ("1213084687", "1213084659", "1213084540", "1213084489", "1213084237", "1213084177"),
 )
 _plt, _cab = _lines(PLT_HEAD, PLT, ","), _lines((), CAB, " ")
+_flows = _csv(tuple(FLOWS), FLOWS)
 _taxi, _raw = _csv(tuple(TAXI), TAXI), _csv(tuple(RAW), RAW)
 
 
@@ -578,7 +616,34 @@ DEFENCES += (
     "[",
     "{",
 )
+TOML = (
+    "[",
+    "]",
+    "tool",
+    ".",
+    "rekindle",
+    "check",
+    "\n",
+    "ignore",
+    "narrow",
+    "withheld-below",
+    "=",
+    "'a'",
+    "[tool.rekindle.check]\n",
+)
 TIMES = ("2024", "-", "03", "01", "T", " ", "00:00", ":", "Z", "+02:00", "W", "9999", "0000", "h", "min", "10", "s")
+
+
+def _statement(draw: Draw) -> bytes:
+    """What is said of a release, of the digest that belongs to it: lies about what was done."""
+    stated = json.loads(_folder("release")["x.csv.defences.json"])
+    for one in stated["defences"]:
+        for name in list(one):
+            if draw.number(6) == 0:
+                one[name] = draw.pick(VALUES)
+    if draw.number(8) == 0:
+        stated[draw.pick(("sha256", "public_locations", "defences"))] = draw.pick(VALUES)
+    return json.dumps(stated).encode()
 
 
 def _both(text: str) -> object:
@@ -636,6 +701,48 @@ READERS = {
             lambda f: rk.read_release(f / "x.parquet", people().locations),
         ),
         Reader(
+            "defences of a release",
+            "x.csv.defences.json",
+            _stored("release", "x.csv.defences.json"),
+            _statement,
+            _release,
+        ),
+        Reader(
+            "published csv",
+            "x.csv",
+            lambda: (*_written("csv", "counts"), *_written("csv", "release")),
+            _csv(tuple(LONG), LONG),
+            lambda f: read_published(f / "x.csv", people().locations),
+        ),
+        Reader(
+            "published parquet",
+            "x.parquet",
+            lambda: (*_written("parquet", "counts"), *_written("parquet", "release")),
+            _parquet(tuple(LONG), LONG),
+            lambda f: read_published(f / "x.parquet", people().locations),
+        ),
+        Reader(
+            "checked csv",
+            "x.csv",
+            lambda: (*_written("csv", "release"), _built(_flows)()[0]),
+            lambda d: d.pick((_csv(tuple(LONG), LONG), _flows))(d),
+            lambda f: check(read_published_table(f / "x.csv")),
+        ),
+        Reader(
+            "checked parquet",
+            "x.parquet",
+            _valid("parquet", "release"),
+            lambda d: _parquet(*d.pick(((tuple(LONG), LONG), (tuple(FLOWS), FLOWS))))(d),
+            lambda f: check(read_published_table(f / "x.parquet")),
+        ),
+        Reader(
+            "settings of the check",
+            "pyproject.toml",
+            lambda: (b'[tool.rekindle.check]\nignore = ["small-numbers"]\nwithheld-below = 10\n',),
+            _words(TOML),
+            _settings,
+        ),
+        Reader(
             "trajectories csv",
             "x.csv",
             _valid("csv", "truth"),
@@ -665,6 +772,17 @@ READERS = {
                 _stored("recovery", "recovery.json"),
             ),
             _within("recovery", rk.read_recovery),
+        ),
+        Reader(
+            "rekindle.json",
+            "rekindle.json",
+            _stored("dataset", "rekindle.json"),
+            _json(
+                ("rekindle", "kind", "sensitive", "truth.parquet", "../*", "*", "what", "why"),
+                _stored("dataset", "rekindle.json"),
+                "sensitive",
+            ),
+            _within("dataset", _traces),
         ),
         Reader(
             "day of a recovery",

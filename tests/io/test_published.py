@@ -82,3 +82,11 @@ def test_what_is_said_is_kept_to(tmp_path):
     with pytest.raises(rk.errors.InvalidSetting, match="`read_as` is 'noise'"):
         read_published(path, PLACES, read_as="noise")
     assert isinstance(read_published(written(tmp_path / "b.csv", VALUES), PLACES, read_as="release").data, Release)
+
+
+def test_a_number_that_no_count_is(tmp_path):
+    """Found by fuzzing: it was cast to a whole number to find what all are multiples of."""
+    rows = [f"2024-03-01 0{hour}:00:00,a,{number}" for hour, number in ((0, "5"), (1, "1e300"))]
+    (tmp_path / "x.csv").write_text("\n".join(["datetime,location,count", *rows, ""]))
+    with pytest.raises(rk.errors.InvalidFile, match=r"within 2\^53"):
+        read_published(tmp_path / "x.csv", PLACES)

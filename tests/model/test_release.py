@@ -99,3 +99,11 @@ def test_any_json_is_a_defence_or_refused(entry):
 
 def test_reads_what_a_later_version_states():
     assert AppliedDefence.from_json(rounded.to_json() | {"later": 1}) == rounded
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("included", 1.5), ("included", 0), ("rounds_to", 10**400), ("exact", 3)]
+)
+def test_a_stated_defence_that_cannot_be(name, value):
+    with pytest.raises(rk.errors.InvalidData, match=name):
+        AppliedDefence.from_json({"name": "Sample", name: value})

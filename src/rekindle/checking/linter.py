@@ -76,12 +76,18 @@ def read_config(start: Path) -> dict[str, Any]:
 
 def _config(file: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError, OSError) as error:
         raise InvalidFile(file, f"it is not valid TOML ({error}).") from None
-    found = content.get("tool", {}).get("rekindle", {}).get("check", {})
+    for name in ("tool", "rekindle", "check"):
+        found = found.get(name, {})
+        if not isinstance(found, dict):
+            raise InvalidFile(file, f"{name!r} of [tool.rekindle.check] is {found!r:.80}, not a table.")
     found = {key.replace("-", "_"): value for key, value in found.items()}
     unknown = set(found) - {"ignore", *Settings.__dataclass_fields__}
     if unknown:
         raise InvalidFile(file, f"[tool.rekindle.check] has an unknown key {sorted(unknown)[0]!r}.")
+    ignored = found.get("ignore", [])
+    if not isinstance(ignored, list) or not all(isinstance(one, str) for one in ignored):
+        raise InvalidFile(file, f"'ignore' of [tool.rekindle.check] is {ignored!r:.80}, not a list of rules.")
     return found

@@ -72,7 +72,8 @@ class Subject:
     def repeated(self) -> pl.DataFrame:
         """Entries that are published more than once: `entry`, and lists of `table`, `row`, `value` and `half`."""
         if self.entries is None:
-            return pl.DataFrame({"entry": [], "table": [], "row": [], "value": [], "half": []})
+            lists = {"table": pl.Int64, "row": pl.Int64, "value": pl.Float64, "half": pl.Float64}
+            return pl.DataFrame(schema={"entry": pl.Int64, **{name: pl.List(kind) for name, kind in lists.items()}})
         published = self.entries.frame.drop_nulls("value")
         return (
             published.group_by("entry", maintain_order=True)

@@ -28,6 +28,8 @@ MOST_PROGRAMMES = 2_000
 """Linear programmes that are solved in all."""
 MOST_ENTRIES = 5_000_000
 """Numbers of a table, absent ones included, up to which sums are looked at."""
+MOST_COLUMNS = 62
+"""Columns that tell numbers apart, up to which sums are looked at: a level is a bit for each of them."""
 _ROUNDS = 50
 _SLACK = 1e-6
 
@@ -53,6 +55,8 @@ class Entries:
     def of(cls, tables: Sequence[Table], rounded_to: Sequence[float]) -> Entries | None:
         """Number the entries of tables, and find which are sums of which; None where the tables are too large for it."""
         columns = sorted({key for table in tables for key in table.keys})
+        if len(columns) > MOST_COLUMNS:
+            return None
         parts = []
         for at, (table, to) in enumerate(zip(tables, rounded_to, strict=True)):
             frame = _completed(table)

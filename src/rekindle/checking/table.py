@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidFile, InvalidSetting
+from rekindle.io.safety.untrusted import reading
 from rekindle.io.tables.columns import times
 from rekindle.io.tables.release import WITHHELD
 from rekindle.io.tables.table import read_table
@@ -25,6 +26,22 @@ NOT_KEYS = ("lat", "lng", "lon", "latitude", "longitude", "x_km", "y_km", "row",
 """Columns that describe a location, or that number the rows: they tell no two numbers apart."""
 TOTALS = ("total", "totals", "all", "sum", "overall", "any")
 """Names in a column that stand for the sum over that column, in any case of letters."""
+OWN_NAMES = (
+    "time",
+    "value",
+    "step",
+    "entry",
+    "table",
+    "half",
+    "name",
+    "parent",
+    "child",
+    "sum",
+    "mean",
+    "times",
+    "*",
+)
+"""What columns of a table must not be called, since columns of our own are, or Polars takes it for all columns."""
 _OFFSET = r"(Z|[+-]\d{2}:?\d{2})$"
 _BELOW = r"^<\s*(\d+(?:\.\d+)?)$"
 _MOST_DENSE = 100_000_000
@@ -76,7 +93,7 @@ class Table:
         if (positive == np.floor(positive)).all():
             base = float(np.gcd.reduce(positive.astype(np.int64)))
             # Few numbers are multiples of something by chance.
-            return base if base ** len(positive) > _NOT_BY_CHANCE else 1.0
+            return base if len(positive) * np.log(base) > np.log(_NOT_BY_CHANCE) else 1.0
         smallest = float(positive[0])
         times = positive / smallest
         whole = bool((np.abs(times - np.round(times)) < 1e-6 * times).all())
@@ -159,22 +176,26 @@ def read_published_table(
     lower = {name.strip().lower(): name for name in table.columns}
     time = time or next((lower[name] for name in TIME_COLUMNS if name in lower), None)
     value = value or next((lower[name] for name in VALUE_COLUMNS if name in lower and lower[name] != time), None)
-    table = table.with_row_index("\0row", offset=1)
-    rows = table["\0row"].cast(pl.Int64)
+    with reading(path, "a published table"):
+        return _table(table, value, time, withheld, path)
+
+
+def _table(
+    table: pl.DataFrame, value: str | None, time: str | None, withheld: Collection[str], path: str | Path
+) -> Table:
+    rows = pl.int_range(1, table.height + 1, eager=True)
     when, offsets = _times(table, time, path)
+    others = [name for name in table.columns if name not in (time, value) and name.lower() not in NOT_KEYS]
     if value is not None:
-        keys = [name for name in table.columns[1:] if name not in (time, value) and name.lower() not in NOT_KEYS]
         numbers = table[value]
-        frame = table.select(pl.col(name).cast(pl.String).str.strip_chars() for name in keys)
+        frame = pl.DataFrame([table[name].cast(pl.String).str.strip_chars().alias(_key(name)) for name in others])
     else:
-        places = [name for name in table.columns[1:] if name != time and name.lower() not in NOT_KEYS]
-        if not places:
+        if not others:
             raise InvalidFile(path, "it has no column of numbers.")
-        keys = ["location"]
-        long = table.select(pl.col(name).cast(pl.String) for name in places)
-        numbers = pl.concat([long.to_series(at).alias("value") for at in range(len(places))])
-        frame = pl.DataFrame({"location": pl.Series(places).gather(np.repeat(np.arange(len(places)), table.height))})
-        rows, when = (pl.concat([part] * len(places)) for part in (rows, when))
+        numbers = pl.concat([table[name].cast(pl.String).alias("value") for name in others])
+        frame = pl.DataFrame({"location": pl.Series(others).gather(np.repeat(np.arange(len(others)), table.height))})
+        rows, when = (pl.concat([part] * len(others)) for part in (rows, when))
+    keys = frame.columns
     if not keys and when.null_count() == len(when):
         raise InvalidFile(path, "nothing tells its numbers apart: it has neither a time nor a location.")
     values, most = _numbers(numbers, withheld, path)
@@ -182,6 +203,11 @@ def read_published_table(
     numbered = pl.DataFrame({"row": rows, "time": when, "value": values, "most": most})
     frame = numbered.hstack(frame.get_columns()).with_columns(pl.when(~total).then(pl.col(keys)).name.keep())
     return Table(Path(path).name, frame, tuple(keys), offsets)
+
+
+def _key(name: str) -> str:
+    """What a column is called in a table; Polars takes a name that begins with ^ for a pattern."""
+    return f"column {name}" if name in OWN_NAMES or name.startswith("^") else name
 
 
 def _times(table: pl.DataFrame, name: str | None, path: str | Path) -> tuple[pl.Series, tuple[str, ...]]:
@@ -204,6 +230,7 @@ def _numbers(column: pl.Series, withheld: Collection[str], path: str | Path) -> 
         if not column.dtype.is_numeric():
             raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
         values = column.cast(pl.Float64).fill_nan(None)
+        _refuse_too_large(values, path)
         return values, pl.Series([None], dtype=pl.Float64).new_from_index(0, len(values))
     text = column.str.strip_chars()
     below = text.str.extract(_BELOW, 1).cast(pl.Float64)
@@ -213,4 +240,12 @@ def _numbers(column: pl.Series, withheld: Collection[str], path: str | Path) -> 
         raise InvalidFile(
             path, f"{column[int(bad.arg_max() or 0)]!r} is neither a number nor a mark of a withheld one."
         )
+    _refuse_too_large(values, path)
     return values, below.ceil() - 1
+
+
+def _refuse_too_large(values: pl.Series, path: str | Path) -> None:
+    if (values.abs() > 2**53).any():
+        raise InvalidFile(
+            path, f"a number is {values[int((values.abs() > 2**53).arg_max() or 0)]}; more than 2^53 is none."
+        )

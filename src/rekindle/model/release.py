@@ -87,8 +87,8 @@ class AppliedDefence:
         # A later version may state more than this one knows.
         stated = {one.name: one.type for one in dataclasses.fields(cls) if one.name in entry}
         for name, kind in stated.items():
-            value = entry[name]
-            number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+            value, limit = entry[name], 1 if name == "included" else 2**53
+            number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= limit
             if not (number if "float" in kind and value is not None else isinstance(value, _KINDS[kind])):
                 raise InvalidData(f"{name!r} of the defence {entry['name']!r:.80} is {value!r:.80}.")
         return cls(**{name: entry[name] for name in stated})

@@ -89,6 +89,7 @@ def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64]) -> str:
     kinds = {
         "withheld": np.isnan(numbers),
         "negative": numbers < 0,
+        "beyond 2^53": np.abs(numbers) > 2**53,
         "not whole": np.isfinite(numbers) & (numbers != np.floor(numbers)),
     }
     found = [

@@ -204,11 +204,9 @@ def _read_statement(path: Path) -> tuple[list[AppliedDefence], bool | None]:
         )
     if not isinstance(stated.get("defences"), list):
         raise InvalidFile(statement, "it has no list of defences.")
+    public = stated.get("public_locations")
     try:
-        public = stated.get("public_locations")
-        return [AppliedDefence.from_json(one) for one in stated["defences"]], public if public in (
-            True,
-            False,
-        ) else None
+        defences = [AppliedDefence.from_json(one) for one in stated["defences"]]
+        return defences, public if isinstance(public, bool) else None
     except InvalidData as error:
         raise InvalidFile(statement, str(error)) from None
