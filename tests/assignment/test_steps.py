@@ -237,7 +237,7 @@ def test_stop_ends_the_work() -> None:
         ({"first": np.full(30, 9, np.int32)}, "0 to 8"),
         ({"first": np.zeros(29, np.int32)}, "29 people"),
         ({"popular": (np.zeros(3, int), np.zeros(0, int))}, "Row pointers"),
-        ({"popular": (np.arange(10), np.full(9, 9))}, "Popular places"),
+        ({"popular": (np.arange(10), np.full(9, 9))}, "Popular locations"),
     ],
 )
 def test_bad_input_is_refused(change: dict[str, Any], message: str) -> None:

@@ -113,7 +113,7 @@ def test_a_read_only_folder(city, disk, tmp_path, capsys):
         assert run(*command) == 2
         message = capsys.readouterr().err
         assert f"{disk / 'out'}" in message
-        assert "it cannot be written (Read-only file system). Choose another place" in message
+        assert "it cannot be written (Read-only file system). Choose another folder" in message
     assert time.monotonic() - began < 20  # it is said before the work, not after
 
 

@@ -126,7 +126,7 @@ def test_leftovers_go_away_but_not_those_of_the_living(tmp_path):
     ("number", "way_out"),
     [
         (errno.ENOSPC, "make room"),
-        (errno.EROFS, "another place"),
+        (errno.EROFS, "another folder"),
         (errno.EIO, "still connected"),
         (errno.EFBIG, "limit"),
         (errno.EBUSY, "folder in it"),

@@ -293,6 +293,6 @@ def test_nothing_is_equal_to_what_it_is_not():
 def test_nouns_say_what_they_are():
     places = rk.Locations([[0.0, 0.0], [1.0, 0.0]])
     truth = rk.Trajectories(np.array([[0, 1], [1, 1]]), places, rk.Calendar("2024-03-01", "1h"))
-    assert repr(places) == "Locations(2 places)"
-    assert repr(truth.counts()) == "Counts(2 people, 2 steps from 2024-03-01 00:00:00, 2 places)"
+    assert repr(places) == "Locations(2)"
+    assert repr(truth.counts()) == "Counts(2 people, 2 steps from 2024-03-01 00:00:00, 2 locations)"
     assert hash(places) == hash(rk.Locations([[0.0, 0.0], [1.0, 0.0]]))

@@ -1,8 +1,8 @@
 """Recover a day: at every step the cheapest assignment of people to the counts of the next step, exactly.
 
 Rows of the assignment are people, columns are the counted people of the next step. What makes it fast, and changes no
-cost: whoever aims at one place only takes a free column there (no other use of it is better, by the triangle
-inequality), people who aim at the same places are one group, the columns of a place are one column, and what is left
+cost: a person who aims at one location only takes a free column there (no other use of it is better, by the triangle
+inequality), people who aim at the same locations are one group, the columns of a location are one column, and what is left
 is a small transportation problem.
 """
 
@@ -29,7 +29,7 @@ Price = Callable[[int, NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64
 
 # The kernel runs so many cells (people x steps) before it looks up and asks whether to stop.
 CELLS_BETWEEN_STOPS = 50_000
-# Costs of a step with up to so many groups x places are kept in a table (0.5 MB); beyond, they are computed on sight.
+# Costs of a step with up to so many groups x locations are kept in a table (0.5 MB); beyond, they are computed on sight.
 TABLE_CELLS = 1 << 16
 
 
@@ -40,7 +40,7 @@ class DayResult:
     Parameters
     ----------
     cells
-        (people, steps) int32, the place of everybody at every step.
+        (people, steps) int32, the location of everybody at every step.
     costs
         (steps - 1,) float64, the total cost of each transition in km.
     gaps
@@ -62,28 +62,28 @@ def recover_day(
     price: Price | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> DayResult:
-    """Recover one day from its counts and the places at its first step.
+    """Recover one day from its counts and the locations at its first step.
 
-    A person who was at o and is at p moves to place l at the least distance from l to one of the targets: the point q,
-    and, where a transition is of the kind `POPULAR`, the places H_p. The point q is p + (p - o) where the kind has
+    A person who was at o and is at p moves to location l at the least distance from l to one of the targets: the point q,
+    and, where a transition is of the kind `POPULAR`, the locations H_p. The point q is p + (p - o) where the kind has
     `EXTRAPOLATE` and the day has a step before, else p.
 
     Of several cheapest assignments one is taken, always the same: people with the same set of targets are a group,
-    groups come in the order of their first member, places by index, and the places that a group goes to, by index,
+    groups come in the order of their first member, locations by index, and the locations that a group goes to, by index,
     are dealt to its members by index. Points closer than `SAME_POINT_KM` are one.
 
     Parameters
     ----------
     counts
-        (steps, locations) whole numbers, people per place; every row sums to the number of people.
+        (steps, locations) whole numbers, people per location; every row sums to the number of people.
     first
-        (people,) places at the first step.
+        (people,) locations at the first step.
     xy_km
         (locations, 2) centres in km; some may coincide.
     kinds
         (steps - 1,) what a move costs at each transition: 0, `EXTRAPOLATE`, `POPULAR` or their sum; or `PRICED`.
     popular
-        The popular places H_p of each place p: row pointers (locations + 1,) and indices, as in a CSR matrix.
+        The popular locations H_p of each location p: row pointers (locations + 1,) and indices, as in a CSR matrix.
     price
         Gives the costs of the transitions of the kind `PRICED`, for which people with the same two last locations are a
         group.
@@ -99,7 +99,9 @@ def recover_day(
         )
     steps, locations = whole.shape
     if xy_km.shape != (locations, 2):
-        raise InvalidData(f"Centres must have the shape {(locations, 2)}, one for each place; it is {xy_km.shape}.")
+        raise InvalidData(
+            f"Centres must have the shape {(locations, 2)}, one for each location; it is {xy_km.shape}."
+        )
     if price is None and (np.asarray(kinds) == PRICED).any():
         raise InvalidData("Some transitions are priced by a function, but no `price` was given.", "price")
     if len(kinds) != steps - 1:
@@ -155,7 +157,7 @@ def _refuse_wrong_sums(counts: NDArray[np.int64], first: NDArray[np.int32]) -> N
     if counts.min(initial=0) < 0:
         step, place = np.argwhere(counts < 0)[0]
         raise InvalidData(
-            f"The count of place {place} at step {step} of the day is {counts[step, place]}; it is below 0."
+            f"The count of location {place} at step {step} of the day is {counts[step, place]}; it is below 0."
         )
     sums = counts.sum(axis=1)
     if (sums != people).any():
@@ -186,10 +188,10 @@ def _popular_places(
         or (np.diff(indptr) < 0).any()
     ):
         raise InvalidData(
-            f"Row pointers of the popular places must rise from 0 to {len(indices)} in {locations + 1} numbers."
+            f"Row pointers of the popular locations must rise from 0 to {len(indices)} in {locations + 1} numbers."
         )
     if len(indices) and not 0 <= indices.min() <= indices.max() < locations:
         raise InvalidData(
-            f"Popular places must lie in 0 to {locations - 1}; they reach from {indices.min()} to {indices.max()}."
+            f"Popular locations must lie in 0 to {locations - 1}; they reach from {indices.min()} to {indices.max()}."
         )
     return indptr, indices

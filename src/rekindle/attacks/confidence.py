@@ -14,11 +14,11 @@ __all__ = ["confidence_from_agreement"]
 
 
 def confidence_from_agreement(recoveries: Sequence[Recovery]) -> Recovery:
-    """Give the first recovery with a confidence: the share of all of them that have the person in the same place.
+    """Give the first recovery with a confidence: the share of all of them that have the person in the same location.
 
     The paper's attacks decide between interchangeable people by the order in which they are listed. Where other orders
     (another `seed`) give the same answer, the counts decided; where they do not, the order did. People are matched
-    between recoveries by the time they spend in the same places.
+    between recoveries by the time they spend in the same locations.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 A move cost is any object that can be called as ``cost(previous, current, context)`` and gives a matrix of rows x
 locations. It may depend on where a person was at the step before, where they are, and the context, never on who they
-are: people with the same two places are interchangeable.
+are: people with the same two locations are interchangeable.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class MoveContext:
     Attributes
     ----------
     locations
-        The places.
+        The locations.
     departs
         Clock time of the step that people leave from.
     transitions
-        (locations, locations) int64, sparse: the paper's B, how often each place was predicted to follow another, over
-        all fully predicted days. Staying counts as a transition from a place to itself.
+        (locations, locations) int64, sparse: the paper's B, how often each location was predicted to follow another, over
+        all fully predicted days. Staying counts as a transition from a location to itself.
     """
 
     locations: Locations
@@ -47,12 +47,12 @@ class MoveCost(Protocol):
     def __call__(
         self, previous: NDArray[np.int32], current: NDArray[np.int32], context: MoveContext
     ) -> NDArray[np.float64]:
-        """Price the moves of several rows to every place.
+        """Price the moves of several rows to every location.
 
         Parameters
         ----------
         previous, current
-            (rows,) indices of the place at the step before and now; equal at the first step of a day.
+            (rows,) indices of the location at the step before and now; equal at the first step of a day.
         context
             What else is known.
 
@@ -67,8 +67,8 @@ class MoveCost(Protocol):
 class TargetCost:
     """A cost that is the distance in km to the nearest of a few targets; the step solvers know how to cut these short.
 
-    The first target is the current place, or the point that the last movement extrapolates to (`extrapolates`); the
-    others are the places that most often followed the current one (`remembers`).
+    The first target is the current location, or the point that the last movement extrapolates to (`extrapolates`); the
+    others are the locations that most often followed the current one (`remembers`).
     """
 
     extrapolates: ClassVar[bool] = False
@@ -77,7 +77,7 @@ class TargetCost:
     def __call__(
         self, previous: NDArray[np.int32], current: NDArray[np.int32], context: MoveContext
     ) -> NDArray[np.float64]:
-        """Price the moves of several rows to every place: (rows, locations) float64, km."""
+        """Price the moves of several rows to every location: (rows, locations) float64, km."""
         locations = context.locations
         here = locations.xy_km[current]
         target = here + (here - locations.xy_km[previous]) if self.extrapolates else here  # equation (1)
@@ -97,7 +97,7 @@ def is_target_cost(cost: MoveCost) -> TypeGuard[TargetCost]:
 
 
 class Stay(TargetCost):
-    """Distance from the current place: most people do not move. The baseline's night."""
+    """Distance from the current location: most people do not move. The baseline's night."""
 
 
 class Velocity(TargetCost):
@@ -107,18 +107,18 @@ class Velocity(TargetCost):
 
 
 class Popular(TargetCost):
-    """Distance from that point or from the most frequent next places, whichever is nearest. The enhanced attack's."""
+    """Distance from that point or from the most frequent next locations, whichever is nearest. The enhanced attack's."""
 
     extrapolates: ClassVar[bool] = True
     remembers: ClassVar[bool] = True
 
 
 def popular_places(transitions: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find H_p, the places that most often followed each place p, of those that ever did.
+    """Find H_p, the locations that most often followed each location p, of those that ever did.
 
     Returns
     -------
-    Row pointers (locations + 1,) and places, as in a sparse matrix in CSR form; empty for places never left.
+    Row pointers (locations + 1,) and locations, as in a sparse matrix in CSR form; empty for locations never left.
     """
     matrix = transitions
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

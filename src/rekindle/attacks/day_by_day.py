@@ -50,8 +50,8 @@ class DayByDay(Attack):
     lookback_days
         How many days to look back for the link; it costs the least of them.
     seed
-        None: interchangeable people are listed by the place they begin the day in, and places by their index. A whole
-        number: both orders are shuffled anew each day. Ties are everywhere, so several seeds show the spread they make.
+        None: interchangeable people are listed by the location they begin the day in, and locations by their index. A whole
+        number: both orders are shuffled again each day. Ties are everywhere, so several seeds show the spread they make.
     first_step_counts
         ``"each_day"``: each day begins with its own counts, as in the paper's text. ``"first_day"``: every day begins with
         the counts of the very first step, as in the published code of the enhanced attack; only for comparison, because
@@ -88,7 +88,7 @@ class DayByDay(Attack):
         return any(getattr(cost, "remembers", True) for cost in (self.first, self.night, self.day))
 
     def memory_bytes(self, counts: Counts) -> int:
-        """About how much memory `recover` needs; a link takes a square of the people up to a size, and a list beyond."""
+        """About how much memory `recover` needs; a link takes a matrix of people x people up to a size, and a list beyond."""
         people = counts.people
         link = (
             24 * people**2 if people <= DENSE_UP_TO or type(self.linking) is not InformationGain else 8_000 * people
@@ -140,7 +140,7 @@ class DayByDayRun(DailyRun):
     Attributes
     ----------
     transitions
-        The paper's B: (locations, locations) int64, sparse, how often one place was predicted to follow another.
+        The paper's B: (locations, locations) int64, sparse, how often one location was predicted to follow another.
     """
 
     attack: DayByDay
@@ -225,7 +225,7 @@ class DayByDayRun(DailyRun):
 
 
 def count_transitions(cells: NDArray[np.int32], locations: int) -> sparse.csr_array:
-    """Count how often each place follows another: (locations, locations) int64, sparse."""
+    """Count how often each location follows another: (locations, locations) int64, sparse."""
     index = cells[:, :-1].astype(np.int64).ravel() * locations + cells[:, 1:].ravel()
     if locations**2 <= 8 * index.size:
         frequency = np.bincount(index, minlength=locations**2)
@@ -251,7 +251,7 @@ class DayTask:
     stop: Callable[[], bool]
 
     def recover(self) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
-        """Recover the day, not linked yet: (people, steps) places, (steps,) costs and the largest gap."""
+        """Recover the day, not linked yet: (people, steps) locations, (steps,) costs and the largest gap."""
         attack, counts = self.attack, self.counts
         places = np.arange(len(self.locations))
         first = np.repeat(np.arange(len(places), dtype=np.int32), counts[0])
@@ -260,7 +260,7 @@ class DayTask:
             places = order.permutation(places)
             counts = counts[:, places]
             first = order.permutation(np.repeat(np.arange(len(places), dtype=np.int32), counts[0]))
-        # From here on, places are numbered in the order in which they are listed.
+        # From here on, locations are numbered in the order in which they are listed.
         listed = places.astype(np.int32)
         costs = self._costs(len(counts) - 1)
         kinds = [

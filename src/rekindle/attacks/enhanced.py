@@ -15,7 +15,7 @@ class Enhanced(DayByDay):
     """D'Silva et al.'s attack: it remembers where people usually go next, and looks back several days.
 
     Only the first transition of a day costs the distance. The others cost the distance to the nearest of the extrapolated
-    point and the most frequent next places over all fully predicted days. A day is linked by the least information gain
+    point and the most frequent next locations over all fully predicted days. A day is linked by the least information gain
     over the last `lookback_days`.
 
     The parameters are those of `DayByDay`, with these defaults: ``first=Stay(), night=Popular(), day=Popular(),

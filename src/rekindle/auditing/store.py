@@ -24,8 +24,11 @@ from rekindle.model import Counts, Release, Trajectories
 
 __all__ = ["AUDIT", "TASKS", "Store", "Task", "begin_output", "digest", "remove_tasks"]
 
-AUDIT, TASKS = "audit", "tasks"
-"""What the marks of the output of an audit, and of the folder of its finished tasks, say; the latter is also its name."""
+AUDIT = "audit"
+"""What the mark of the output folder of an audit says."""
+
+TASKS = "tasks"
+"""The name of the folder of finished tasks, and what its mark says."""
 
 _SENSITIVE = {"?" * 40 + ".npz": Sensitive("finished task of an audit")}
 

@@ -1,4 +1,4 @@
-"""Counts: how many people were in each place at each step."""
+"""Counts: how many people were in each location at each step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Counts"]
 
 @dataclass(frozen=True, init=False, eq=False)
 class Counts:
-    """How many people were in each place at each step: the release that an attack is given.
+    """How many people were in each location at each step: the release that an attack is given.
 
     Enforces what the paper's section "Aggregated Dataset Requirements" asks for: whole numbers of at least 0, and the
     same number of people at every step. The calendar enforces the rest.
@@ -28,7 +28,7 @@ class Counts:
     values
         (steps, locations) whole numbers. Kept without a copy where they are integers already.
     locations
-        The places, one for each column.
+        The locations, one for each column.
     calendar
         When the steps are; one without an end is closed at the number of rows.
     """
@@ -102,7 +102,7 @@ class Counts:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Counts({self.people} people, {self.steps} steps from {self.calendar.start}, {len(self.locations)} places)"
+        return f"Counts({self.people} people, {self.steps} steps from {self.calendar.start}, {len(self.locations)} locations)"
 
     def days(self) -> Iterator[Counts]:
         """The counts of each calendar day."""

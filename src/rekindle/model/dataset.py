@@ -40,7 +40,7 @@ class Dataset:
 
     @property
     def locations(self) -> Locations:
-        """The places."""
+        """The locations."""
         return self.counts.locations
 
     @property
@@ -66,7 +66,7 @@ class Dataset:
 
 
 def check_truth(counts: Counts, truth: Trajectories) -> None:
-    """Refuse a truth of other people, places or times than the counts."""
+    """Refuse a truth of other people, locations or times than the counts."""
     if truth.locations != counts.locations:
         raise InvalidData("The truth has other locations than the counts.")
     if truth.calendar != counts.calendar:

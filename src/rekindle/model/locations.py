@@ -1,4 +1,4 @@
-"""Locations: the places that people are counted in."""
+"""Locations: where people are counted."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def project_to_plane(lat: ArrayLike, lng: ArrayLike, origin: tuple[float, float]
 
 @dataclass(frozen=True, init=False, eq=False)
 class Locations:
-    """The places that people are counted in, each with a name and a centre.
+    """Where people are counted: locations, each with a name and a centre.
 
     Parameters
     ----------
     xy_km
         (locations, 2) centres on a plane, km to the east and to the north. Distances are Euclidean.
     ids
-        A name for each place; ``"0"``, ``"1"``, ... by default.
+        A name for each location; ``"0"``, ``"1"``, ... by default.
     lat_lng
         (locations, 2) degrees, where known. Only for maps: distances use `xy_km`.
     public
@@ -101,7 +101,7 @@ class Locations:
             at = int(far.argmax())
             raise InvalidData(
                 f"The centre of location {names[at]!r} is {xy[at].tolist()} km; more than {LARGEST_KM:,} km is further than "
-                "any two places on Earth. Are these metres?"
+                "any two points on Earth. Are these metres?"
             )
         degrees = None
         if lat_lng is not None:
@@ -157,7 +157,7 @@ class Locations:
         return hash(self.ids)
 
     def __repr__(self) -> str:
-        return f"Locations({len(self)} places)"
+        return f"Locations({len(self)})"
 
     @cached_property
     def spacing_km(self) -> float | None:
@@ -181,7 +181,7 @@ class Locations:
         return np.hypot(gap[..., 0], gap[..., 1])
 
     def indices(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Positions of places by name: (len(ids),) int64."""
+        """Positions of locations by name: (len(ids),) int64."""
         try:
             return np.array([self._position[name] for name in ids], dtype=np.int64)
         except KeyError as error:

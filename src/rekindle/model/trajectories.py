@@ -25,7 +25,7 @@ class Trajectories:
     cells
         (people, steps) integers, each an index into `locations`. Kept without a copy. There may be no step yet.
     locations
-        The places.
+        The locations.
     calendar
         When the steps are; one without an end is closed at the number of columns.
     people_ids
@@ -86,7 +86,7 @@ class Trajectories:
         return int(self.cells.shape[1])
 
     def __repr__(self) -> str:
-        return f"Trajectories({self.people} people, {self.steps} steps from {self.calendar.start}, {len(self.locations)} places)"
+        return f"Trajectories({self.people} people, {self.steps} steps from {self.calendar.start}, {len(self.locations)} locations)"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trajectories):
@@ -105,7 +105,7 @@ class Trajectories:
         return np.asarray(self.locations.xy_km[self.cells])
 
     def counts(self) -> Counts:
-        """Count the people in each place at each step."""
+        """Count the people in each location at each step."""
         places = len(self.locations)
         values = np.empty((self.steps, places), dtype=np.int32)
         for step in range(self.steps):

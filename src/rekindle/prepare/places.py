@@ -1,4 +1,4 @@
-"""Places: how positions become locations. Square cells, a list of towers, or H3 cells."""
+"""How positions become locations: grid cells, a list of towers, or H3 cells."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Places(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Square cells over a box, as in the paper's "General Preprocessing Steps".
+    """Square grid cells over a box, as in the paper's "General Preprocessing Steps".
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Towers:
     locations: Locations
 
     def __post_init__(self) -> None:
-        # The list of all towers is the operator's, whoever was near them.
+        # The list of all towers is the operator's, no matter who was near them.
         object.__setattr__(self, "locations", self.locations.declare_public())
 
     def locate(

@@ -53,7 +53,7 @@ def prepare_porto(
     busy_only
         Keep only taxis that begin more trips in the period than the average taxi.
     points, step, fill, places, min_coverage, engine
-        As in `prepare_points`; the places are by default a `Grid` of 2 km, cells of 4 km2.
+        As in `prepare_points`; `places` is by default a `Grid` of 2 km, cells of 4 km2.
     """
     step, seconds = step_of(step)
     check_settings(fill, min_coverage, days)

@@ -97,7 +97,7 @@ class Measured:
     with_scipy, scipy_evaluations
         By the name of the attack, what the published code would give: with SciPy's own choice among ties.
     listed_evaluations
-        By the name of the attack, with people and places in the order in which they are listed, not shuffled.
+        By the name of the attack, with people and locations in the order in which they are listed, not shuffled.
     """
 
     subject: Subject

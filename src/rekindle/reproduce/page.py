@@ -70,7 +70,17 @@ def _subdatasets(results: Sequence[Measured]) -> Table:
         both = [text for pair in zip(ours, theirs, strict=True) for text in pair]
         known = "yes" if one.subject.truth is not None else "no"
         rows.append([one.subject.name, *both, format_step(counts.calendar.step), known])
-    head = ["", "people", "the paper", "places in use", "the paper", "steps", "the paper", "interval", "truth known"]
+    head = [
+        "",
+        "people",
+        "the paper",
+        "locations in use",
+        "the paper",
+        "steps",
+        "the paper",
+        "interval",
+        "truth known",
+    ]
     return Table("Sub-datasets", head, rows)
 
 
@@ -178,16 +188,16 @@ _INTRODUCTION = (
     "The tables and figures of D'Silva et al., Demystifying Trajectory Recovery From Ash (2024), computed again with "
     "Rekindle {version}, and beside them what the paper reports.\n"
     "The paper's attacks were run with {orders} each: mean ± standard deviation over them. Habits, which is Rekindle's own "
-    "attack, was {habits}. Chance assigns people to the counted places at random at every step; naive lets people stay "
+    "attack, was {habits}. Chance assigns people to the counted locations at random at every step; naive lets people stay "
     "where they are as far as the counts allow. An accuracy means something only above these two."
 )
 _ACCURACY = (
-    "The share of points (person and step) in the right place, under the mapping of people with the least error."
+    "The share of points (person and step) in the right location, under the mapping of people with the least error."
 )
 _TIES = (
-    "People in one place are interchangeable, and most steps have many optimal assignments. Which one is taken is not part of "
+    "People in one location are interchangeable, and most steps have many optimal assignments. Which one is taken is not part of "
     "the attack, but it moves the numbers. Shuffled: the order of people with equal costs is drawn at random each day, as for "
-    "the means above. As listed: people stay in the order of the place they begin the day in. SciPy's choice: the assignment "
+    "the means above. As listed: people stay in the order of the location they begin the day in. SciPy's choice: the assignment "
     "that SciPy returns, as in the published code; 'enhanced, first day' with it is what the published code runs."
 )
 _ERRORS = "The distance between recovered and true points, km per point. The sums over all points are in the data."
@@ -198,8 +208,8 @@ _ALONE = (
 )
 _LOOKBACK = "The paper says that k > 7 is of little or no benefit, and uses 3."
 _SEEDING = (
-    "With first-day seeding, the first step of every later day shows as many people in each place as the very first step of "
-    "the data, whatever the release says. Where everyone is in the same places at each midnight, as in the synthetic city, "
+    "With first-day seeding, the first step of every later day shows as many people in each location as the very first step of "
+    "the data, whatever the release says. Where everyone is in the same locations at each midnight, as in the synthetic city, "
     "the two agree."
 )
 _CONSISTENCY = (
@@ -219,7 +229,7 @@ _DIFFERENCES = (
     "Hence a mean and a spread here.",
     "Seeding: the published enhanced attack begins every day with the counts of the very first step. Rekindle follows the "
     "text, and runs the published way beside it, as 'enhanced, first day'.",
-    "Uniqueness: the text counts people whose set of places nobody else has; the published code divides the number of "
+    "Uniqueness: the text counts people whose set of locations nobody else has; the published code divides the number of "
     "distinct sets by the people, which is higher. Both are here.",
     "Levenshtein: the stored numbers are distances; the accuracies are one minus them.",
     "Recovery errors: GeoLife's stored sums are in metres, Porto's in km. Here they are per point.",
@@ -264,7 +274,7 @@ def build_sections(
         sections.append(Section("Habits: does it know when it is right?", pictures=of("habits")))
     text = _CONSISTENCY if len(known) == len(results) else f"{_CONSISTENCY}\n{_WITHOUT_TRUTH}"
     sections.append(Section("Consistency", text, tables=[_consistency(results)]))
-    return [*sections, Section("The places", pictures=of("grid"))]
+    return [*sections, Section("The locations", pictures=of("grid"))]
 
 
 def _measures(known: Sequence[Measured], of: Callable[[str], list[Picture]]) -> Iterator[Section]:

@@ -2,7 +2,7 @@
 
 D'Silva et al. (2024), table "Sub-dataset details" and the stored results that its figures were drawn from. Errors are per
 point, the stored sum divided by people and steps (the sums of GeoLife are stored in metres, those of Porto in km). What the
-stored results call uniqueness is the number of distinct sets of places divided by the people: our `distinct_sets`.
+stored results call uniqueness is the number of distinct sets of locations divided by the people: our `distinct_sets`.
 """
 
 from __future__ import annotations

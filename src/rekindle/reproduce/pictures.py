@@ -62,7 +62,7 @@ def draw_pictures(results: Sequence[Measured]) -> Iterator[Picture]:
     yield _panels(
         "uniqueness",
         "uniqueness",
-        "Share of people whose set of k most frequent places nobody else has: the truth, and what the attacks rebuilt. "
+        "Share of people whose set of k most frequent locations nobody else has: the truth, and what the attacks recovered. "
         "Published counts come without a truth.",
         results,
         _draw_uniqueness,
@@ -86,7 +86,7 @@ def _bars(known: Sequence[Measured]) -> Iterator[Picture]:
         (
             "accuracies",
             "accuracy",
-            "Points in the right place." + marks,
+            "Points in the right location." + marks,
             figures.draw_accuracies(measured, expected=expected("accuracy")),
         ),
         (

@@ -67,7 +67,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class PortoGrid:
-    """The published grid of Porto: squares on the plane of the published notebook.
+    """The published grid of Porto: grid cells on the plane of the published notebook.
 
     The notebook takes x = R cos(lat) cos(lng) and y = R cos(lat) sin(lng) as km. That is the view from above the pole, which
     shortens distances to the north by a third in Porto: a cell of "4 km2" covers about 2 km x 3 km, 6 km2.
@@ -248,7 +248,7 @@ def _published_name(path: Path) -> str:
 
 
 def _published(path: Path) -> Subject:
-    """Read a published aggregate with its grid; without, its cells are squares of 1 km, by their names."""
+    """Read a published aggregate with its grid; without, its grid cells have sides of 1 km and are placed by their names."""
     grid = path.with_name(re.sub("aggreg[a-z]*", "grid", path.name, flags=re.IGNORECASE))
     counts = read_counts(path, grid if grid.exists() else None)
     name = _published_name(path)

@@ -1,6 +1,6 @@
 """The paper's attacks with SciPy's own choice among ties, as the published code has it: slow and plain.
 
-Most steps have many optimal assignments. The published code lists people in the order of their rows and places by their
+Most steps have many optimal assignments. The published code lists people in the order of their rows and locations by their
 index, and takes whichever assignment SciPy returns. Its numbers hang on that choice.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["prices_of", "recover_with_scipy"]
 def prices_of(
     attack: DayByDay, counts: Counts, cells: NDArray[np.integer], step: int, day: slice, context: MoveContext
 ) -> NDArray[np.float64]:
-    """What it costs each person to go from a step to every place at the next: (people, locations) float64."""
+    """What it costs each person to go from a step to every location at the next: (people, locations) float64."""
     night = step < day.start + counts.calendar.night_steps(day.start)
     cost = attack.first if step == day.start else attack.night if night else attack.day
     previous = cells[:, max(day.start, step - 1)]
@@ -29,7 +29,7 @@ def prices_of(
 
 
 def recover_with_scipy(attack: DayByDay, counts: Counts) -> Trajectories:
-    """Rebuild everyone's trajectory; the attack's own `seed` plays no part."""
+    """Recover everyone's trajectory; the attack's own `seed` plays no part."""
     places, calendar = len(counts.locations), counts.calendar
     cells = np.empty((counts.people, counts.steps), dtype=np.int32)
     past: list[NDArray[np.int32]] = []

@@ -1,4 +1,4 @@
-"""A synthetic city: people with homes, work places and habits, at no real place."""
+"""A synthetic city: people with homes, workplaces and habits, in no real city."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FRIDAY, _SATURDAY, _SUNDAY = 4, 5, 6
 class SyntheticCity:
     """A city of people with habits, for trying things out where no real data may be used.
 
-    Everyone has a home, a work place and a few favourite places. Homes are spread over the city; work and favourite
+    Everyone has a home, a workplace and a few favourite places. Homes are spread over the city; work and favourite
     places crowd around a few centres, some places are far more popular than others, and near ones are chosen more
     often than far ones. On working days people go to work and sometimes on to a favourite place; on days off they go
     out around their own usual hours. Between two places they travel in a straight line through the cells between.

@@ -199,7 +199,7 @@ def test_refuses_wrong_settings(wrong):
 @pytest.mark.parametrize("limit", ["MOST_PEOPLE", "MOST_POINTS", "MOST_PLACES"])
 def test_beyond_its_reach_it_names_the_enhanced_attack(counts, monkeypatch, limit):
     monkeypatch.setattr(schedule, limit, 5)
-    with pytest.raises(rk.errors.InvalidData, match=r"12 people, 70 steps and 9 places.*Use Enhanced"):
+    with pytest.raises(rk.errors.InvalidData, match=r"12 people, 70 steps and 9 locations.*Use Enhanced"):
         Habits().recover(counts)
 
 

@@ -39,8 +39,8 @@ FEW_SEEN = 0.5
 class Habits(Attack):
     """The strongest attack: it looks for people with few, repeated habits, and knows when it is right.
 
-    It follows people through the counts (whoever came last leaves first), gives segments of the tracks to the people
-    they resemble, exchanges the ways of people who meet until everyone's moves, stays and places repeat themselves as
+    It follows people through the counts (the last to arrive is the first to leave), gives segments of the tracks to the people
+    they resemble, exchanges the ways of people who meet until everyone's moves, stays and locations repeat themselves as
     much as they can, does so several times from different starts, and lets the answers vote. It learns from the counts
     alone how far and how often people move.
 
@@ -73,8 +73,8 @@ class Habits(Attack):
     def memory_bytes(self, counts: Counts) -> int:
         """About how much memory `recover` needs: all answers, and what the threads have under way, whichever is more.
 
-        A thread links segments, each with its time in all places, or polishes chains, with a state for each person and
-        each place that is not empty.
+        A thread links segments, each with its time in all locations, or polishes chains, with a state for each person and
+        each location that is not empty.
         """
         much, people = EFFORTS[self.effort], counts.people
         answers = much.groups * (much.members + 1) + much.voters
@@ -99,7 +99,7 @@ class Habits(Attack):
 
 
 class HabitsRun(Run):
-    """A run of the attack. It stores the counts of each day, and rebuilds all days anew when asked for them.
+    """A run of the attack. It stores the counts of each day, and recovers all days from the start when asked for them.
 
     Where the calendar has an end, the feed that reaches it does the work; `stop` then makes it end soon with the best so
     far. Before, `recovery` does the work for the days so far, and remembers it until more days come.
@@ -219,7 +219,7 @@ class HabitsRun(Run):
         found = confidence_from_agreement([self._enhanced(counts, turn) for turn in range(4)])
         if found.confidence is None:
             raise RuntimeError("agreement without a confidence")
-        # Whoever moved unseen is not where the rules have them, however much these agree.
+        # People who moved unseen are not where the rules have them, however much these agree.
         return self._recovery(found.trajectories.cells.astype(np.int32), np.float32(seen) * found.confidence)
 
     def _enhanced(self, counts: Counts, turn: int) -> Recovery:
@@ -242,7 +242,7 @@ class HabitsRun(Run):
         return Recovery(Trajectories(cells, self.locations, calendar), self.attack, confidence)
 
     def recovery(self) -> Recovery:
-        """Rebuild all days so far, or give what is known so far while another thread is at it, or after `stop`."""
+        """Recover all days so far, or give what is known so far while another thread is at it, or after `stop`."""
         days = self.days_done
         if not days:
             return self._recovery(np.empty((self.people, 0), np.int32), np.empty((self.people, 0), np.float32))

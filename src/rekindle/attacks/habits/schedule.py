@@ -99,7 +99,7 @@ class Schedule:
     proposals
         Exchanges tried for each answer.
     link_rounds
-        At most how often each segment is linked anew.
+        At most how often each segment is linked again.
     group_rounds, final_rounds
         Rounds of polish for each group, and in the end. 0: the answers only vote.
     seed
@@ -168,8 +168,8 @@ class Schedule:
         """Refuse what is beyond reach."""
         if people > MOST_PEOPLE or places > MOST_PLACES or people * steps > MOST_POINTS:
             raise InvalidData(
-                f"There are {people:,} people, {steps:,} steps and {places:,} places in use; Habits reaches to "
-                f"{MOST_PEOPLE:,} people, {MOST_PLACES:,} places and {MOST_POINTS:,} people times steps. "
+                f"There are {people:,} people, {steps:,} steps and {places:,} locations in use; Habits reaches to "
+                f"{MOST_PEOPLE:,} people, {MOST_PLACES:,} locations and {MOST_POINTS:,} people times steps. "
                 "Use Enhanced, or attack fewer days."
             )
 

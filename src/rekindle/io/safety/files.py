@@ -144,9 +144,9 @@ def beside(path: Path, kind: str = LEFTOVER) -> Path:
 
 
 _WAYS_OUT = {
-    (errno.ENOSPC, errno.EDQUOT): "The disk is full: make room or choose another place, then start again.",
-    (errno.EFBIG,): "The system allows no file so large: raise the limit or choose another place, then start again.",
-    (errno.EROFS, errno.EACCES, errno.EPERM): "Choose another place, or change who may write there.",
+    (errno.ENOSPC, errno.EDQUOT): "The disk is full: make room or choose another folder, then start again.",
+    (errno.EFBIG,): "The system allows no file so large: raise the limit or choose another folder, then start again.",
+    (errno.EROFS, errno.EACCES, errno.EPERM): "Choose another folder, or change who may write there.",
     (errno.EBUSY, errno.EXDEV): "It is the root of a disk: choose a folder in it.",
     (errno.ENOENT, errno.EIO, errno.ENODEV, errno.ENXIO, errno.ESTALE): (
         "Is its disk still connected? Connect it and start again."

@@ -42,7 +42,7 @@ LARGEST_TEXT_RATIO = 100
 """The same for text in gzip."""
 
 MOST_COLUMNS = 50_000
-"""Of a table. Each costs Polars some 5 kB, and a place needs no column of its own in long form."""
+"""Of a table. Each costs Polars some 5 kB, and a location needs no column of its own in long form."""
 _DEFLATE_RATIO = 1_032
 """Deflate can do no more."""
 _PACKED = {
@@ -84,7 +84,7 @@ def check_file(path: Path, expected: str = "file", *, within: Path | None = None
 def read_content(
     path: Path, expected: str = "file", *, largest: int | None = None, within: Path | None = None
 ) -> bytes:
-    """Read a file at once, so that what is checked is what is used, whoever changes the file meanwhile."""
+    """Read a file at once, so that what is checked is what is used, even if the file changes meanwhile."""
     size = check_file(path, expected, within=within)
     if largest is not None and size > largest:
         raise InvalidFile(path, f"it has {size} bytes; more than {largest} is no {expected}.")

@@ -78,7 +78,7 @@ def write_trajectories(path: str | Path, trajectories: Trajectories, *, overwrit
     """Write trajectories to one file that only its owner may read, by the ending of its name.
 
     ``.csv`` and ``.parquet``: one row a person and step with person, datetime and location. ``.geojson``: one feature a
-    person with the centres they pass, a point only where the place changes, and the time they got there.
+    person with the centres they pass, a point only where the location changes, and the time they got there.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _write_geojson(file: TextIO, trajectories: Trajectories) -> None:
     points = _lng_lat(locations).tolist()
     file.write('{"type": "FeatureCollection", ')
     if locations.lat_lng is None:
-        file.write('"note": "The places have no latitude and longitude; the plane is shown around 0, 0.", ')
+        file.write('"note": "The locations have no latitude and longitude; the plane is shown around 0, 0.", ')
     file.write('"features": [')
     for number, (name, cells) in enumerate(zip(trajectories.people_ids, trajectories.cells, strict=True)):
         arrivals = np.flatnonzero(np.diff(cells, prepend=-1)).tolist()
