@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Why counts leak, step by step
 #
-# Six people, six places, three days. We publish only how many people are where. Then we forget everything else and rebuild the
+# Six people, six locations, three days. We publish only how many people are where. Then we forget everything else and recover the
 # six paths, by hand, in the same steps that [`rk.Baseline`][rekindle.Baseline] and [`rk.Enhanced`][rekindle.Enhanced] take.
 
 # %%
@@ -59,8 +59,8 @@ pl.DataFrame(
 #
 # ## Night: people stay
 #
-# At every step the attack knows where its people are (at first, as many as were counted in each place), and how many people the
-# next row has in each place. Each counted person is a seat. Who takes which seat? At night the cost of a seat is how far away it is
+# At every step the attack knows where its people are (at first, as many as were counted in each location), and how many people the
+# next row has in each location. Each counted person is a seat. Who takes which seat? At night the cost of a seat is how far away it is
 # ([`rk.attacks.Stay`][rekindle.attacks.Stay]), and the cheapest way to seat everyone wins: an assignment problem.
 
 
@@ -93,7 +93,7 @@ figure
 # Nobody moves, at a cost of 0 km. That was easy, and it is the point: most people do not move at night, so a table of counts at
 # night is a list of homes.
 #
-# Look at the rows of #0 and #1: they are the same. **People in one place are interchangeable.** Which of the two is Ada and which
+# Look at the rows of #0 and #1: they are the same. **People in one location are interchangeable.** Which of the two is Ada and which
 # is Ben is not in the counts, and no attack can know. Such ties are everywhere. They are broken by the order in which people
 # happen to be listed, which moves an accuracy by several points. So Rekindle lists people in several orders (`seed`) and gives the
 # spread.
@@ -136,7 +136,7 @@ assert [PLACES[at_8[row]] for row in at_school if PLACES[at_4[row]] == "Mill"] =
 # %% [markdown]
 # ## A whole day, and the next
 #
-# The attack does this for every step of a day. Each day is rebuilt from its own counts, so the days come out as six rows each, in no
+# The attack does this for every step of a day. Each day is recovered from its own counts, so the days come out as six rows each, in no
 # common order.
 
 # %%
@@ -162,9 +162,9 @@ pl.DataFrame(
 # %% [markdown]
 # ## Linking the days
 #
-# Whose Tuesday belongs to whose Monday? People return to the same places for about as long. The price of a link is the
+# Whose Tuesday belongs to whose Monday? People return to the same locations for about as long. The price of a link is the
 # **information gain**: the entropy of the two days together, less their own. It is 0 bits for two days alike, and 1 for two days
-# that share no place ([`rk.attacks.InformationGain`][rekindle.attacks.InformationGain]).
+# that share no location ([`rk.attacks.InformationGain`][rekindle.attacks.InformationGain]).
 
 # %% alt="The matrix of information gains between six Mondays and six Tuesdays, with the cheapest links framed"
 gain = rk.attacks.InformationGain()(monday, tuesday, len(places))
@@ -182,8 +182,8 @@ rk.figures.draw_costs(
 #
 # ## What the second day teaches
 #
-# The enhanced attack of D'Silva et al. remembers. It counts how often each place was predicted to follow another (the paper's $B$),
-# and adds the most frequent followers to the places that cost nothing ([`rk.attacks.Popular`][rekindle.attacks.Popular]). It also links with
+# The enhanced attack of D'Silva et al. remembers. It counts how often each location was predicted to follow another (the paper's $B$),
+# and adds the most frequent followers to the locations that cost nothing ([`rk.attacks.Popular`][rekindle.attacks.Popular]). It also links with
 # the best of the last three days, so that one odd Tuesday does not lose a person.
 
 # %%
@@ -197,7 +197,7 @@ pl.DataFrame(
 # %% [markdown]
 # ## How much was true?
 #
-# Rebuilt people have no names. To score them they are matched with the true ones, one to one, with the least total error.
+# Recovered people have no names. To score them they are matched with the true ones, one to one, with the least total error.
 
 # %%
 found = {
@@ -223,7 +223,7 @@ pl.DataFrame(
     {
         "": names,
         "true": spell(truth.cells),
-        f"rebuilt ({best})": spell(recovered[best].cells[order]),
+        f"recovered ({best})": spell(recovered[best].cells[order]),
     }
 )
 
@@ -241,7 +241,7 @@ for people in recovered.values():
 # %% [markdown]
 # The paper's attacks decide step by step and never look back, so an exchange in the morning stays. [Habits](../concepts/habits.md)
 # asks which split of these counts makes six people who repeat themselves, and gets **everyone right, at every moment, from counts
-# alone**. Only the names are missing. Whoever knows that Ada lives on the Hill and works at the Office has the rest of her week.
+# alone**. Only the names are missing. Anyone who knows that Ada lives on the Hill and works at the Office has the rest of her week.
 #
 # Six people are a toy. The same on a city of 60 people and a week, over three row orders:
 
@@ -271,7 +271,7 @@ assert mean["chance"] < 0.15 < mean["baseline"] < mean["enhanced"] < mean["habit
 # %% [markdown]
 # ## Why counts leak
 #
-# 1. **The same people are in every row.** Whoever leaves one place must appear in another. Each row is a clue about all others.
+# 1. **The same people are in every row.** Anyone who leaves one location must appear in another. Each row is a clue about all others.
 # 2. **People move little and in expected ways.** Few explanations of a row are cheap.
 # 3. **People repeat themselves.** Days fit together like torn paper.
 #

@@ -122,7 +122,7 @@ for rule, kept in funnel.items():
 pl.DataFrame(rows)
 
 # %% [markdown]
-# Shanghai goes, and so does whoever recorded once. Person 003, who was away for three weeks, stays: a long gap between two recordings
+# Shanghai goes, and so do people who recorded once. Person 003, who was away for three weeks, stays: a long gap between two recordings
 # is closed **by whole days**, so that the clock stays right, and what is then near in time (36 hours) and space (7 km) is one
 # trajectory.
 
@@ -180,7 +180,7 @@ data = rk.read_dataset("beijing")
 print(sorted(path.name for path in Path("beijing").iterdir()))
 recovery = rk.Enhanced().recover(data.counts)
 print(
-    f"{rk.evaluate(recovery.trajectories, data.truth).accuracy:.0%} of all points rebuilt from the counts,",
+    f"{rk.evaluate(recovery.trajectories, data.truth).accuracy:.0%} of all points recovered from the counts,",
     end=" ",
 )
 print(f"{rk.reference_scores(data.truth).chance['accuracy'].mean:.0%} by chance")

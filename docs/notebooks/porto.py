@@ -130,14 +130,14 @@ print(
 # %% [markdown]
 # ## What an attack finds
 #
-# Less than of people. The paper suspects that rules made for people do not fit vehicles, and that few places tell taxis apart.
+# Less than of people. The paper suspects that rules made for people do not fit vehicles, and that few locations tell taxis apart.
 
 # %%
 counts = prepared.truth.counts()
 recovery = rk.Enhanced().recover(counts)
 result = rk.evaluate(recovery.trajectories, prepared.truth)
 chance = rk.reference_scores(prepared.truth).chance["accuracy"]
-print(f"{result.accuracy:.0%} of all points rebuilt, {chance.mean:.0%} by chance")
+print(f"{result.accuracy:.0%} of all points recovered, {chance.mean:.0%} by chance")
 print(f"top-2 uniqueness of the true taxis: {result.truth_uniqueness[2]:.0%}")
 prepared.write("porto")
 

@@ -154,11 +154,11 @@ assert all(r.utility["count_error"] > 0.3 for r in less)
 # %% [markdown]
 # ## 5. Write it down
 #
-# The report is one file that opens anywhere and asks no other computer for anything. Whoever has to sign can read it.
+# The report is one file that opens anywhere and asks no other computer for anything. The person who has to sign can read it.
 
 # %%
 audit.to_html("report.html")
-print("above 30% of the way from guessing to knowing everything:", audit.exceeds(0.3))
+print("advantage over chance above 30%:", audit.exceeds(0.3))
 
 # %% [markdown]
 # In a pipeline, the same question stops a publication: `rekindle audit city --out audit --fail-above 0.3` ends with exit code 3.

@@ -13,7 +13,7 @@
 # whether rules made for other movers find more. Let us write one for vehicles, try it on simulated taxis, and see.
 #
 # A heuristic is a **move cost**: anything that can be called as `cost(previous, current, context)` and gives a matrix of people x
-# places ([`rk.attacks.MoveCost`][rekindle.attacks.MoveCost]). It may be a function. The attack does the rest, and still fills every count exactly.
+# locations ([`rk.attacks.MoveCost`][rekindle.attacks.MoveCost]). It may be a function. The attack does the rest, and still fills every count exactly.
 #
 # ## Taxis without homes
 #

@@ -83,7 +83,7 @@ def measured(home, big):
     for people, days, step, km in CITIES[: None if big else -1]:
         name = f"city{people}"
         write_city(home / name, people, days, step, km)
-        size = f"{people:,} people, {days} days of {step}, {km * km:,} places"
+        size = f"{people:,} people, {days} days of {step}, {km * km:,} locations"
         for attack in ("baseline", "enhanced", "habits"):
             if attack == "habits" and people > 1_000:
                 continue
