@@ -27,8 +27,8 @@ def test_plural():
         ((around(0.05), 0, 0, 60), "Low risk", "Little can be recovered from this release, and nobody is exposed."),
         ((around(0.05), 8, 8, 300), "High risk", "Little on average, but 8 of 300 people are almost wholly exposed."),
         ((around(0.0, 0.01), 1, 1, 61), "High risk", "No better than guessing on average, but 1 of 61 people is almost wholly exposed."),
-        ((around(0.2), 1, 0, 300), "Moderate risk", "Part of people's time on average, and 1 of 300 people is exposed."),
-        ((around(0.7), 40, 12, 60), "Very high risk", "Most of people's time on average, and 40 of 60 people are exposed, 12 of them almost wholly."),
+        ((around(0.2), 1, 0, 300), "Moderate risk", "Part of people's time can be recovered on average, and 1 of 300 people is exposed."),
+        ((around(0.7), 40, 12, 60), "Very high risk", "Most of people's time can be recovered on average, and 40 of 60 people are exposed, 12 of them almost wholly."),
         ((around(0.3, 0.25), 0, 0, 5), "Cannot tell", "This audit cannot tell how much can be recovered: the limits lie too far apart."),
     ],
 )  # fmt: skip

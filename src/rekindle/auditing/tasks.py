@@ -48,6 +48,9 @@ PERFECT = "perfect"
 FROZEN = "frozen"
 """A repair, and the reference that lets people stay where that repair puts them."""
 
+_TESTED = 20
+"""People of whom it is tested whether they can be told to be in a release."""
+
 _GROWTH = (1, 2, 3, 4, 5, 6, 7, 10, 14, 21, 28, 42, 60, 90, 120, 180, 365)
 
 
@@ -295,8 +298,8 @@ def tell_membership(
             defence = Chain([rebuild_defence(applied), *([defence] if defence else ())])
         chain = Chain([defence] if defence is not None else ())
         if method == "exact":
-            return Result(exact_membership(release, people, chain, seed=seed).to_json())
-        return Result(infer_membership(release, people, chain, method=method, seed=seed).to_json())
+            return Result(exact_membership(release, people, chain, targets=_TESTED, seed=seed).to_json())
+        return Result(infer_membership(release, people, chain, method=method, targets=_TESTED, seed=seed).to_json())
     except RekindleError as error:
         return Result({"reason": str(error)})
 

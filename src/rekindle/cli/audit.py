@@ -217,10 +217,13 @@ def show(found: Audit) -> None:
     say(("\n" + words.headline(found), "bold"), f" ({found.verdict.level})")
     for sentence in [*words.summary(found), *words.advice(found), *found.unknown, *found.warnings]:
         console.print(f"- {sentence}")
-    head = ["release", "strongest", "accuracy", "advantage", "people guessed", "exposed", "count error"]
+    head = ["release", "strongest", "advantage", "if guessed", "exposed", "error"]
     rows = [[one.label, *_cells(one)] for one in found.releases]
     console.print(table("What each release gives away, and what it costs", head, rows))
-    console.print("Advantage: over chance, with its limits. People guessed: if the number of people is not known.")
+    console.print(
+        "Advantage: over chance, with its limits. If guessed: where the attacker has to guess the number of people. Error: how "
+        "far the published counts are off, as a share."
+    )
     for name, reason in found.left_out.items():
         console.print(f"Not tried: {name}. {reason}")
 
@@ -230,7 +233,6 @@ def _cells(one: ReleaseRisk) -> list[str]:
     exposed = "–" if best.exposed is None else f"{best.exposed.half.people:,} of {best.exposed.half.of:,}"
     return [
         best.attack,
-        "unknown" if best.accuracy is None else f"{best.accuracy.value:.2f}",
         "unknown" if best.advantage is None else _limits(best.advantage),
         "–" if one.guessed is None else f"{one.guessed.advantage.value:.2f}",
         exposed,

@@ -26,10 +26,12 @@ __all__ = ["Membership", "PersonMembership", "exact_membership", "infer_membersh
 
 Method = Literal["exact", "knock-knock", "zero-knowledge"]
 METHODS: tuple[Method, ...] = ("exact", "knock-knock", "zero-knowledge")
-_MOST_NUMBERS = 4_000_000
-_LEAST_DRAWS = 1_000
+_MOST_NUMBERS = 1_000_000
+_LEAST_DRAWS = 200
 _SYNTHETIC = 5_000
 _TESTS = 100
+_SAME_DRAWS = 10
+"""Where nothing is random, every draw is the same."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +291,7 @@ def exact_membership(
     chosen = np.sort(random.permutation(people.people)[:targets])
     draws = max(min(draws, _MOST_NUMBERS // release.steps), _LEAST_DRAWS)
     if channel.noise is None and channel.included == 1:
-        draws = _LEAST_DRAWS  # every draw is the same
+        draws = _SAME_DRAWS
     found = []
     steps = np.arange(people.steps)
     for done, person in enumerate(chosen):

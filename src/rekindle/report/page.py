@@ -344,10 +344,11 @@ class _Page:
                 if isinstance(tested, str):
                     rows.append([one.label, _KNOWLEDGE[method], None, None, None, tested])
                     continue
-                epsilon = None if tested.epsilon is None else f"{tested.epsilon:.3g}"
+                epsilon = None if tested.epsilon is None else _epsilon(tested.epsilon)
                 claimed = None
                 if tested.claimed_per_event is not None:
-                    claimed = f"{tested.claimed_per_event:.3g} per event, {tested.claimed_per_person:.3g} per person"
+                    event, person = map(_epsilon, (tested.claimed_per_event, tested.claimed_per_person or 0.0))
+                    claimed = f"{event} per event, {person} per person"
                 if epsilon is not None and claimed is None:
                     epsilon = "no noise, no bound" if tested.epsilon == np.inf else epsilon
                 rows.append(
@@ -444,6 +445,10 @@ def _encode(cells: NDArray[np.integer]) -> str:
                 value >>= 7
             found.append(value)
     return base64.b64encode(bytes(found)).decode()
+
+
+def _epsilon(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _extremes(by_hour: Sequence[float | None]) -> str:

@@ -22,9 +22,9 @@ _ALONE = {
 _BESIDE = {
     "no better than guessing": "No better than guessing on average, but",
     "low": "Little on average, but",
-    "moderate": "Part of people's time on average, and",
-    "high": "Much of people's time on average, and",
-    "very high": "Most of people's time on average, and",
+    "moderate": "Part of people's time can be recovered on average, and",
+    "high": "Much of people's time can be recovered on average, and",
+    "very high": "Most of people's time can be recovered on average, and",
     "cannot tell": "How much on average cannot be told, but",
 }
 
@@ -132,6 +132,12 @@ def summary(audit: Audit) -> list[str]:
         )
     if best.exposed is not None:
         found += _people(best.exposed)
+    tested = given.membership.get("exact")
+    if tested is not None and not isinstance(tested, str):
+        found.append(
+            f"Someone who knows everyone else can tell whether a person is in the data with an AUC of {tested.auc:.2f}; 0.5 "
+            "is guessing, 1 is certainty."
+        )
     return found
 
 
