@@ -860,7 +860,7 @@ def run_steps(
                     break
                 slot = (slot + 1) & (slots - 1)
 
-        # Cancel: whoever aims at one place only takes the room there. By the triangle inequality no other use of that
+        # Cancel: those who aim at one place only take the room there. By the triangle inequality no other use of that
         # room is better, whatever the others aim at.
         places = int(np.int64(0))
         for place in range(locations):

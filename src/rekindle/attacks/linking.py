@@ -56,7 +56,7 @@ class LinkingCost(Protocol):
         past, today
             (people, steps) location indices of one day each; the days may differ in length.
         locations
-            How many places there are.
+            How many locations there are.
 
         Returns
         -------
@@ -130,11 +130,11 @@ def link_by_gain(
     Parameters
     ----------
     past
-        The last days, each (people, steps of that day) integers: indices of places, people in the same order.
+        The last days, each (people, steps of that day) integers: indices of locations, people in the same order.
     today
-        (people, steps) integers, indices of places.
+        (people, steps) integers, indices of locations.
     locations
-        How many places there are.
+        How many locations there are.
     gap
         A gap that is small enough; it is proven.
     progress
@@ -161,9 +161,9 @@ def gain_matrix(past_day: NDArray[np.integer], today: NDArray[np.integer], locat
     Parameters
     ----------
     past_day, today
-        (people, steps) integers, indices of places; the numbers of steps may differ.
+        (people, steps) integers, indices of locations; the numbers of steps may differ.
     locations
-        How many places there are.
+        How many locations there are.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def _group(days: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.int64], list
 
 @dataclass(frozen=True)
 class _Profiles:
-    """How many steps each person spends in each place: the places of person p are at begin[p] ... begin[p + 1]."""
+    """How many steps each person spends in each location: the locations of person p are at begin[p] ... begin[p + 1]."""
 
     steps: int
     locations: int
@@ -220,7 +220,7 @@ class _Profiles:
 
     @cached_property
     def by_place(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-        """Begin of each place, and the people there with their numbers of steps."""
+        """Begin of each location, and the people there with their numbers of steps."""
         begin = np.zeros(self.locations + 1, np.int64)
         np.cumsum(np.bincount(self.place, minlength=self.locations), out=begin[1:])
         order = np.argsort(self.place, kind="stable")
@@ -229,7 +229,7 @@ class _Profiles:
 
 
 class _Gains:
-    """Costs of links: the least gain of any of the past days with today, computed from shared places alone."""
+    """Costs of links: the least gain of any of the past days with today, computed from shared locations alone."""
 
     def __init__(self, past: Sequence[_Profiles], today: _Profiles) -> None:
         self.begin = np.stack([day.begin for day in past])
@@ -242,7 +242,7 @@ class _Gains:
         self.entropy = _times_log(int(self.steps.max()) + today.steps)
 
     def _apart(self) -> NDArray[np.float64]:
-        """(days,) float64, gain of people who share no place: the most that there can be."""
+        """(days,) float64, gain of people who share no location: the most that there can be."""
         entropy, now = self.entropy, self.today.steps
         return np.asarray((entropy[self.steps + now] - entropy[self.steps] - entropy[now]) / (self.steps + now))
 
@@ -250,7 +250,7 @@ class _Gains:
         columns = np.full((len(rows), LISTED), -1, np.int32)
         costs = np.full((len(rows), LISTED), np.inf)
         bound = np.empty(len(rows))
-        # Any of the cheapest columns will do for a row that shares no place with them: they are dealt out in turn.
+        # Any of the cheapest columns will do for a row that shares no location with them: they are given in turn.
         by_price = np.flatnonzero(prices <= prices.min() + slack)
         equal = len(by_price)
         if equal <= CHEAPEST < len(prices):
@@ -326,7 +326,7 @@ def _scan_gains(
     costs: NDArray[np.float64],
     bound: NDArray[np.float64],
 ) -> None:
-    """List the best columns of each row: those that share a place with it, and the cheapest of all others."""
+    """List the best columns of each row: those that share a location with it, and the cheapest of all others."""
     days, size, length = len(steps), len(prices), columns.shape[1]
     farthest = apart.min()
     shared = np.zeros((days, size))

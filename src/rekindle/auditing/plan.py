@@ -58,7 +58,7 @@ def audit(
         How many row orders, each with its own draw of every random defence.
     people
         How many people the attacker takes to be counted at every step. By default that is known where the truth is; where
-        it is not, it is guessed from the release. What an attacker reaches who has to guess stands beside.
+        it is not, it is guessed from the release. What an attacker who has to guess reaches is shown beside it.
     membership
         Whether to test who is in the data at all: not; for someone who knows everyone else ("exact"); or also with the two
         classifiers ("full"), which take minutes and need scikit-learn (extra ``membership``). It needs the truth.

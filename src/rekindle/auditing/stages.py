@@ -83,7 +83,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which repairs of a release go on.
+    """Which repairs of a release are kept.
 
     Attributes
     ----------

@@ -78,7 +78,7 @@ def audit(
         typer.Option(
             min=1,
             help="Number of people that the attacker takes to be counted. Default: the true number, which is normally "
-            "public; without ground truth, a guess from the release. An attacker who has to guess is shown beside.",
+            "public; without ground truth, a guess from the release. An attacker who has to guess is shown beside it.",
         ),
     ] = None,
     membership: Annotated[

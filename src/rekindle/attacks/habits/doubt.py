@@ -1,6 +1,6 @@
 """Doubt: voters that share as few assumptions with the answers as possible, to tell what the counts decided.
 
-All answers take it that whoever came last leaves first, and that nobody moved whom the counts do not show moving. Where that
+All answers take it that the last to arrive is the first to leave, and that nobody moved whom the counts do not show moving. Where that
 is wrong they agree in the same error. A voter draws at random who leaves, with a chance that falls with the stay, and lets
 people change places unseen as often as the counts say that they do.
 """

@@ -26,7 +26,7 @@ DWELL_WEIGHT = 2.0
 PLACE_PRIOR = 0.05
 BIN_PRIOR = 0.02
 REDEAL = 0.25
-"""Share of the proposals that deal two ways anew from a part of the time."""
+"""Share of the proposals that redistribute two paths, from a part of the time."""
 SLOTS = 1 << 14
 """Size of the table of one person's moves; must be a power of two, larger than twice any number of different moves."""
 
@@ -418,7 +418,7 @@ def _anneal(
         rows[0] = tracks[p]
         rows[1] = tracks[q]
         if uniform(random) < redeal:
-            # Deal all anew from what the two did in a part of the time; else one habit cannot move without the others.
+            # Redistribute all from what the two did in a part of the time; else one habit cannot move without the others.
             length = max(1, int(ticks * math.exp(math.log(0.05) * uniform(random))) // 2)
             first = whole(random, ticks - length + 1)
             window = (first, first + length)

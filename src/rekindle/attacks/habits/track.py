@@ -1,4 +1,4 @@
-"""Track: whoever came last leaves first; movers are matched by distance; midnight is no seam."""
+"""Track: the last to arrive is the first to leave; movers are matched by distance; midnight is no seam."""
 
 from __future__ import annotations
 
