@@ -168,7 +168,7 @@ class AttackRisk:
 
 @dataclass(frozen=True)
 class Repairs:
-    """Ways to turn a release back into counts, compared with one attack under the first row order; the best two go on.
+    """Ways to turn a release back into counts, compared with one attack under the first row order; the best two are kept.
 
     Attributes
     ----------

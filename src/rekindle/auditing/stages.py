@@ -2,7 +2,7 @@
 
 The attacker is the strongest of several. Where numbers are withheld, changed or noisy, there are several ways to repair them.
 To keep the number of tasks in check, the repairs are compared with one fast attack under the first row order, and the best
-two go on to all attacks and row orders. Counts in which nothing moves do not: the reference "frozen" stands for them.
+two are used with all attacks and row orders. Counts in which nothing moves are not: the reference "frozen" stands for them.
 """
 
 from __future__ import annotations
