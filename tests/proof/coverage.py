@@ -1,4 +1,4 @@
-"""Branch coverage of `model`, `attacks`, `evaluation` and `io`: ``python -m tests.proof.coverage [--floor 95]``.
+"""Branch coverage of `model`, `assignment`, `attacks`, `evaluation` and `io`: ``python -m tests.proof.coverage [--floor 95]``.
 
 Numba is switched off, since the bodies of compiled kernels are invisible to coverage. It prints the share of lines and branches
 that the tests of these rooms reach, by room, and fails where a room is below the floor.
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("model", "attacks", "evaluation", "io")
+ROOMS = ("model", "assignment", "attacks", "evaluation", "io")
 
 
 def measure(folder: Path, missing: bool) -> dict[str, dict[str, int]]:
