@@ -219,7 +219,9 @@ SWEEPS = {
 def test_exposure_and_use_fall_together(name):
     """With growing noise and growing thresholds the strongest attack falls towards chance."""
     truth = rk.SyntheticCity(people=40, days=4, step="20min", seed=3).trajectories()
-    releases = small_audit(truth, attacks=[rk.Habits(effort="low")], defences=SWEEPS[name], membership="none").releases
+    releases = small_audit(
+        truth, attacks=[rk.Habits(effort="low")], defences=SWEEPS[name], membership="none"
+    ).releases
     risks = [release.strongest.advantage for release in releases]
     for milder, stronger in pairwise(risks):
         assert stronger.value <= milder.high
