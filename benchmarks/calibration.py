@@ -3,8 +3,8 @@
     python -m benchmarks.calibration --tune geo36 geo45 --confirm geo41 cabs --cities 5
 
 Datasets are folders with a truth. Cities with seeds below 10 are tuned on, those from 10 on confirm; each is made with and
-without routine. Prints the constants of `rekindle.attacks.habits.doubt`, and the calibration error of every dataset with the
-constants that are shipped and with those of the fit.
+without routine. Prints the weights of `rekindle.attacks.habits.doubt`, and the calibration error of every dataset with the
+weights that are shipped and with those of the fit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import rekindle as rk
 from rekindle.attacks.habits import doubt as doubts
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.habits.schedule import Schedule, _agree, doubt, follow, gather, vote
+from rekindle.attacks.habits.schedule import Schedule, _agree, doubt, follow, gather, measure_gains, vote
 from rekindle.evaluation import assess_confidence, map_people
 from rekindle.evaluation.mapping import Mapping
 
@@ -35,8 +35,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "steps of 10 minutes": {"people": 40, "days": 5, "step": "10min"},
     "cells of 2 km": {"people": 150, "cell_km": 2.0},
     "3 days": {"people": 30, "days": 3},
+    "1 day": {"days": 1},
+    "9 locations": {"width_km": 3, "height_km": 3},
 }
 POINTS = 8000
+FOLDERS_COUNT = 4
+"""Times as much as a kind of city do the folders count in the fit."""
+NOT_FITTED = "one day"
 
 
 @dataclass
@@ -51,7 +56,7 @@ class Sample:
         Whether the fit sees it.
     recovered, truth, mapping
         Paths, and who is who.
-    probability, votes, lengths
+    probability, votes, lengths, gains
         As in `calibrate`.
     """
 
@@ -64,10 +69,13 @@ class Sample:
     probability: NDArray[np.float32]
     votes: NDArray[np.float32]
     lengths: NDArray[np.int64]
+    gains: doubts.Gains
 
     def calibration_error(self) -> tuple[float, float, float]:
         """Calibration error, share of points claimed at 90%, and share of those that are right."""
-        sure = np.repeat(doubts.calibrate(self.probability, self.votes, self.lengths), self.lengths, axis=1)
+        sure = np.repeat(
+            doubts.calibrate(self.probability, self.votes, self.lengths, self.gains), self.lengths, axis=1
+        )
         found = assess_confidence(self.recovered, sure, self.truth, mapping=self.mapping)
         return found.calibration_error, found.claims.points, found.claims.points_right
 
@@ -77,11 +85,8 @@ class Sample:
         right = self.recovered.cells == self.truth.cells[self.mapping.matched]
         person, step = random.integers(0, right.shape[0], POINTS), random.integers(0, right.shape[1], POINTS)
         tick = np.repeat(np.arange(len(self.lengths)), self.lengths)[step]
-        mean = np.average(self.votes.mean(axis=0), weights=self.lengths)
-        overall = max(float(doubts._log_odds(mean, 0.02)), doubts.LEAST_ALL_VOTES)
-        votes = doubts._log_odds(self.votes[person, tick], 0.05)
-        probability = doubts._log_odds(self.probability[person, tick], 0.02)
-        terms = [np.ones(POINTS), probability, votes, np.full(POINTS, overall), votes * overall]
+        found = doubts.terms(self.probability, self.votes, self.lengths, self.gains)
+        terms = [np.broadcast_to(each, self.votes.shape)[person, tick] for each in found.values()]
         return np.stack(terms, axis=1), right[person, step].astype(np.float64)
 
 
@@ -102,21 +107,27 @@ def recover(name: str, kind: str, tuned: bool, truth: rk.Trajectories, effort: s
     voters = [doubt(problem, plan, number, stopped) for number in range(plan.gathered, plan.parts)]
     recovered = rk.Trajectories(problem.expand(tracks), counts.locations, counts.calendar)
     votes = vote(problem, tracks, voters)
+    gains = measure_gains(problem, plan, tracks, [answers[one] for one in range(plan.answers)], voters)
     mapping = map_people(recovered, truth)
-    return Sample(name, kind, tuned, recovered, truth, mapping, probability, votes, problem.lengths)
+    return Sample(name, kind, tuned, recovered, truth, mapping, probability, votes, problem.lengths, gains)
 
 
-def fit(samples: list[Sample]) -> NDArray[np.float64]:
-    """Logistic regression by Newton's method, in which every kind counts alike."""
+def fit(samples: list[Sample]) -> dict[str, float]:
+    """Logistic regression by Newton's method, in which every kind of city counts alike."""
     kinds = [one.kind for one in samples]
     terms, right = (np.concatenate(each) for each in zip(*(one.rows() for one in samples), strict=True))
-    weight = np.repeat([1 / kinds.count(kind) for kind in kinds], POINTS)
+    weight = np.repeat([(FOLDERS_COUNT if kind == "folders" else 1) / kinds.count(kind) for kind in kinds], POINTS)
+    free = np.array([name != NOT_FITTED for name in doubts.WEIGHTS])
+    given = doubts.WEIGHTS[NOT_FITTED] * terms[:, ~free].sum(axis=1)
+    terms = terms[:, free]
     beta = np.zeros(terms.shape[1])
     for _ in range(30):
-        chance = 1 / (1 + np.exp(-terms @ beta))
-        slope = terms.T @ (weight * (chance - right))
-        beta -= np.linalg.solve((terms * (weight * chance * (1 - chance))[:, None]).T @ terms, slope)
-    return beta
+        chance = 1 / (1 + np.exp(-terms @ beta - given))
+        slope = terms.T @ (weight * (chance - right)) + 1e-3 * beta
+        curve = (terms * (weight * chance * (1 - chance))[:, None]).T @ terms + 1e-3 * np.eye(len(beta))
+        beta -= np.linalg.solve(curve, slope)
+    names = [name for name in doubts.WEIGHTS if name != NOT_FITTED]
+    return dict(zip(names, beta.tolist(), strict=True))
 
 
 def samples(given: argparse.Namespace) -> Iterator[Sample]:
@@ -139,12 +150,10 @@ def main() -> None:
     options.add_argument("--cities", type=int, default=2, help="of each kind, to tune on and as many to confirm")
     options.add_argument("--effort", default="normal")
     found = list(samples(options.parse_args()))
-    names = ("CONSTANT", "PROBABILITY", "VOTES", "ALL_VOTES", "VOTES_TOGETHER")
     shipped = [one.calibration_error() for one in found]
-    beta = fit([one for one in found if one.tuned])
-    print("fitted:", ", ".join(f"{name} = {value:.2f}" for name, value in zip(names, beta, strict=True)))
-    for name, value in zip(names, beta, strict=True):
-        setattr(doubts, name, float(value))
+    fitted = fit([one for one in found if one.tuned])
+    print("fitted:", ", ".join(f"{name} {value:.2f}" for name, value in fitted.items()))
+    doubts.WEIGHTS.update(fitted)
     print(
         "\n| | | accuracy | calibration error | with the fit | claimed at 90% | of which right |\n|---|---|---|---|---|---|---|"
     )

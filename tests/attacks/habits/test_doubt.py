@@ -1,12 +1,14 @@
 """What Habits doubts: who left, and who moved unseen; and how it deals two ways anew."""
 
+import functools
+
 import numpy as np
 import pytest
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.attacks.habits import schedule
-from rekindle.attacks.habits.doubt import calibrate, exchange_unseen, hidden_rates, seen_share, track_in_doubt
+from rekindle.attacks.habits import doubt, schedule
+from rekindle.attacks.habits.doubt import Gains, exchange_unseen, hidden_rates, seen_share, track_in_doubt
 from rekindle.attacks.habits.problem import Problem, count
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import HabitModel, SwapSearch
@@ -120,6 +122,7 @@ def test_after_a_stop_without_voters_nothing_is_claimed():
 
 def test_confidence_rises_with_votes_probability_and_agreement_on_everyone():
     lengths = np.array([1, 3])
+    calibrate = functools.partial(doubt.calibrate, gains=Gains(7.0, 1.0, 0.2))
     low, high = np.full((2, 2), 0.6), np.full((2, 2), 0.9)
     assert (calibrate(low, low, lengths) < calibrate(high, low, lengths)).all()
     assert (calibrate(low, low, lengths) < calibrate(low, high, lengths)).all()
@@ -132,6 +135,29 @@ def test_confidence_rises_with_votes_probability_and_agreement_on_everyone():
     found = calibrate(np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]]), lengths)
     assert found.dtype == np.float32
     assert 0 < found[0, 0] < 0.1 < found[0, 1] <= 1
+
+
+def test_confidence_rises_with_what_the_consensus_gains_and_needs_a_second_day():
+    votes, lengths = np.full((2, 2), 0.7), np.array([1, 3])
+    week = [
+        doubt.calibrate(votes, votes, lengths, Gains(7.0, gain, 0.0)).max() for gain in (-50.0, 0.0, 3.0, 6.0, 50.0)
+    ]
+    assert week[0] == week[1] < week[2] < week[3] == week[4]
+    assert doubt.calibrate(votes, votes, lengths, Gains(1.0, 0.0, 0.0)).max() < week[1]
+
+
+def test_gains_are_per_person_and_day():
+    problem = problem_of(walkers(12, 9, 96, 0.9))
+    assert Gains.of(problem, -10.0, [-60.0, -56.0], [-90.0, -110.0]) == Gains(2.0, 48 / 24, 48 / 42)
+    # Nobody moves: nothing is gained, and nothing divided by.
+    assert Gains.of(problem, -5.0, [-5.0], [-5.0]) == Gains(2.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("settings", [{"days": 1}, {"width_km": 3, "height_km": 3}])
+def test_confidence_is_calibrated_within_a_day_and_with_few_locations(settings):
+    truth = rk.SyntheticCity(**{"people": 60, "days": 7, "seed": 22} | settings).trajectories()
+    found = rk.Habits(effort="low").recover(truth.counts())
+    assert assess_confidence(found.trajectories, found.confidence, truth).calibration_error < 0.08
 
 
 @pytest.mark.parametrize("routine", [True, False])

@@ -18,7 +18,7 @@ from rekindle.attacks.base import Attack, Recovery, Run
 from rekindle.attacks.confidence import confidence_from_agreement
 from rekindle.attacks.day_by_day import DayByDayRun
 from rekindle.attacks.enhanced import Enhanced
-from rekindle.attacks.habits.doubt import seen_share
+from rekindle.attacks.habits.doubt import SECOND_DAY, seen_share
 from rekindle.attacks.habits.polish import HOURS, MOST_STATES
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.schedule import EFFORTS, Answer, Schedule, doubt, finish, follow, gather
@@ -29,8 +29,6 @@ from rekindle.progress import Progress
 
 __all__ = ["Habits", "HabitsRun"]
 
-SECOND_DAY = 1.5
-"""Days from which on something may be done again."""
 FEW_SEEN = 0.5
 """Share of all moves below which people cannot be tracked through a day."""
 

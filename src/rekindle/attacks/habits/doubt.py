@@ -7,6 +7,9 @@ people change places unseen as often as the counts say that they do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,24 +19,82 @@ from rekindle.attacks.habits.relink import relink
 from rekindle.attacks.habits.rng import generator, uniform
 from rekindle.attacks.habits.track import track
 
-__all__ = ["calibrate", "exchange_unseen", "hidden_rates", "seen_share", "track_in_doubt"]
+__all__ = [
+    "SECOND_DAY",
+    "Gains",
+    "calibrate",
+    "exchange_unseen",
+    "hidden_rates",
+    "seen_share",
+    "terms",
+    "track_in_doubt",
+]
 
-# How the log odds that a point is right follow from what the polish and the voters say. Fitted by logistic regression of right
-# points on 48 recoveries of GeoLife and synthetic cities with and without routine, in which every kind of dataset counts alike;
-# confirmed on 32 others. `python -m benchmarks.calibration` repeats it; the table is in docs/concepts/habits.md.
-CONSTANT = -2.85
-PROBABILITY = 0.47
-VOTES = 0.26
-ALL_VOTES = 2.11
-VOTES_TOGETHER = 0.31
+# How the log odds that a point is right follow from what the polish, the voters and the scores say; see `terms`. Fitted by
+# logistic regression of right points on 48 recoveries of GeoLife and synthetic cities with and without routine, and confirmed
+# on others. `python -m benchmarks.calibration` repeats it; the table is in docs/concepts/habits.md.
+WEIGHTS = {
+    "constant": -2.56,
+    "probability": 0.45,
+    "votes": 0.19,
+    "all votes": 1.44,
+    "votes together": 0.36,
+    "gain": 0.40,
+    "relative gain": -0.90,
+    "one day": -0.4,  # not fitted: lowered on purpose, because nothing is repeated within a day
+}
 LEAST_ALL_VOTES = 0.2
 """Log odds of the mean vote below which it says no more: there is no telling bad from worse."""
+GAINS = (0.0, 6.0)
+RELATIVE_GAINS = (-0.4, 2.0)
+"""Between which gains the fit was made: nothing is concluded from what lies beyond."""
+SECOND_DAY = 1.5
+"""Days from which on people can be seen to repeat themselves."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """How much better the result is than the answers it is made of, by the log probability of its habits.
+
+    Where people have habits, the consensus of many answers finds more of them than any one answer does. Where they have none,
+    answers agree because they make up the same habits, and the consensus gains nothing.
+
+    Attributes
+    ----------
+    days
+        How many days there are.
+    each
+        Score of the result minus the mean score of the answers, per person and day.
+    relative
+        The same as a share of what the answers gain over the voters.
+    """
+
+    days: float
+    each: float
+    relative: float
+
+    @classmethod
+    def of(cls, problem: Problem, result: float, answers: Sequence[float], voters: Sequence[float]) -> Gains:
+        """Compare scores."""
+        days = float(problem.starts[-1] / problem.steps_per_day)
+        mean = float(np.mean(answers))
+        gain = result - mean
+        return cls(days, gain / (problem.people * days), gain / max(mean - float(np.mean(voters)), 1.0))
 
 
 def calibrate(
-    probability: NDArray[np.floating], votes: NDArray[np.floating], lengths: NDArray[np.int64]
+    probability: NDArray[np.floating], votes: NDArray[np.floating], lengths: NDArray[np.int64], gains: Gains
 ) -> NDArray[np.float32]:
-    """Turn what the polish and the voters say of each point into the chance that it is right: (people, ticks) float32.
+    """Turn what is known of each point into the chance that it is right: (people, ticks) float32; see `terms`."""
+    found = terms(probability, votes, lengths, gains)
+    odds = sum(weight * found[name] for name, weight in WEIGHTS.items())
+    return np.asarray(1 / (1 + np.exp(-np.asarray(odds))), dtype=np.float32)
+
+
+def terms(
+    probability: NDArray[np.floating], votes: NDArray[np.floating], lengths: NDArray[np.int64], gains: Gains
+) -> dict[str, NDArray[np.float64]]:
+    """Give what the log odds of each point are the weighted sum of: by name, (people, ticks) float64 or one number.
 
     How far the voters agree on all people tells most: where people have no habits, voters agree on single points by accident.
 
@@ -45,15 +106,25 @@ def calibrate(
         (people, ticks) float: share of the voters that have the person there.
     lengths
         (ticks,) int64: how much each tick counts.
+    gains
+        How much better the result is than the answers.
     """
     mean = np.average(votes.mean(axis=0), weights=lengths)
-    overall = max(float(_log_odds(mean, 0.02)), LEAST_ALL_VOTES)
-    odds = CONSTANT + PROBABILITY * _log_odds(probability, 0.02) + ALL_VOTES * overall
-    odds += (VOTES + VOTES_TOGETHER * overall) * _log_odds(votes, 0.05)
-    return np.asarray(1 / (1 + np.exp(-odds)), dtype=np.float32)
+    overall = np.maximum(_log_odds(mean, 0.02), LEAST_ALL_VOTES)
+    point = _log_odds(votes, 0.05)
+    return {
+        "constant": np.ones(()),
+        "probability": _log_odds(probability, 0.02),
+        "votes": point,
+        "all votes": overall,
+        "votes together": point * overall,
+        "gain": np.clip(np.array(gains.each), *GAINS),
+        "relative gain": np.clip(np.array(gains.relative), *RELATIVE_GAINS),
+        "one day": np.array(float(gains.days < SECOND_DAY)),
+    }
 
 
-def _log_odds(share: NDArray[np.floating], margin: float) -> NDArray[np.float64]:
+def _log_odds(share: NDArray[np.floating] | np.floating, margin: float) -> NDArray[np.float64]:
     """Log odds of shares that are moved away from 0 and 1 by a margin."""
     inside = margin + (1 - 2 * margin) * np.asarray(share, np.float64)
     return np.log(inside / (1 - inside))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.attacks.habits.consensus import align, decode
-from rekindle.attacks.habits.doubt import calibrate, track_in_doubt
+from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
@@ -18,7 +18,7 @@ from rekindle.attacks.habits.search import REDEAL, HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
 from rekindle.errors import InvalidData
 
-__all__ = ["EFFORTS", "Answer", "Schedule", "doubt", "finish", "follow", "gather", "vote"]
+__all__ = ["EFFORTS", "Answer", "Schedule", "doubt", "finish", "follow", "gather", "measure_gains", "vote"]
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,20 @@ def finish(
     if not voters:
         # The answers may agree in the same error, so nothing is claimed.
         return tracks, np.asarray(0.5 * probability, np.float32)
-    return tracks, calibrate(probability, vote(problem, tracks, voters), problem.lengths)
+    gains = measure_gains(problem, plan, tracks, first, voters)
+    return tracks, calibrate(probability, vote(problem, tracks, voters), problem.lengths, gains)
+
+
+def measure_gains(
+    problem: Problem, plan: Schedule, tracks: NDArray[np.int32], answers: Sequence[Answer], voters: Sequence[Answer]
+) -> Gains:
+    """Compare the habits of the result with those of the answers from the counts alone, and of the voters."""
+
+    def score(tracks: NDArray[np.int32]) -> float:
+        return SwapSearch(problem, plan.model, tracks, generator(plan.seed)).score
+
+    scores = [score(voter.tracks) for voter in voters]
+    return Gains.of(problem, score(tracks), [answer.score for answer in answers], scores)
 
 
 def vote(problem: Problem, tracks: NDArray[np.int32], voters: Sequence[Answer]) -> NDArray[np.float32]:
