@@ -17,6 +17,7 @@ PHASES = (Phase.explicit, Phase.generate)
 TOO_SLOW = (
     "test_contract.py::*-habits]",
     "habits/test_attack.py::*",
+    "habits/test_doubt.py::test_confidence_is_calibrated*",
     "test_linking.py::test_hundreds_of_people_are_linked_the_same_way_with_and_without_a_matrix[3]",
     "test_mapping.py::test_hundreds_of_people_with_and_without_a_matrix",
     "test_kernels.py::test_ctrl_c_while_kernels_are_compiled*",
