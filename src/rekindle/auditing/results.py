@@ -270,6 +270,11 @@ class ReleaseRisk:
         found = [(risk.exposed.half.people, risk) for risk in known if risk.exposed is not None]
         return max(found, key=lambda one: one[0])[1] if found else None
 
+    @property
+    def exposed(self) -> ExposedPeople | None:
+        """How many people are exposed by the attack that exposes most; None without the truth."""
+        return None if self.exposing is None else self.exposing.exposed
+
 
 @dataclass(frozen=True)
 class PersonRisk:

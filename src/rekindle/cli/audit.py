@@ -230,7 +230,7 @@ def show(found: Audit) -> None:
 
 def _cells(one: ReleaseRisk) -> list[str]:
     best = one.strongest
-    exposed = "–" if best.exposed is None else f"{best.exposed.half.people:,} of {best.exposed.half.of:,}"
+    exposed = "–" if one.exposed is None else f"{one.exposed.half.people:,} of {one.exposed.half.of:,}"
     return [
         best.attack,
         "unknown" if best.advantage is None else _limits(best.advantage),

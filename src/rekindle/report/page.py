@@ -136,8 +136,8 @@ class _Page:
         found = []
         if best.advantage is not None and best.accuracy is not None:
             found.append((words.percent(best.advantage.value), "advantage over chance", _interval(best.advantage)))
-        if best.exposed is not None:
-            half, almost = best.exposed.half, best.exposed.almost_all
+        if self.given.exposed is not None:
+            half, almost = self.given.exposed.half, self.given.exposed.almost_all
             by_chance = f"{half.by_chance:.1f}".removesuffix(".0")
             text = "with more than half of their time recovered"
             found.append(
@@ -182,7 +182,7 @@ class _Page:
             row: list[Any] = [f"{number}. {one.label}", *([one.included] if sample else [])]
             if best.accuracy is not None:
                 guess = f"guessing {_value(one.attacks['chance'].accuracy)}"
-                people = None if best.exposed is None else f"{best.exposed.half.people} of {best.exposed.half.of}"
+                people = None if one.exposed is None else f"{one.exposed.half.people} of {one.exposed.half.of}"
                 row += [best.advantage, people, _beside(_value(best.accuracy), guess), _km(best), _only(best.home)]
             else:
                 row += [f"{one.people:.0f}", best.uniqueness[1]]

@@ -65,8 +65,7 @@ def exposed(found: ExposedPeople) -> str:
 
 def headline(audit: Audit) -> str:
     """The verdict as one sentence: on average, and for single people."""
-    worst, mean = audit.given.exposing, audit.verdict.by_mean
-    found = None if worst is None else worst.exposed
+    found, mean = audit.given.exposed, audit.verdict.by_mean
     if found is None or mean is None or not found.half.people:
         return _ALONE[audit.verdict.level]
     return f"{_BESIDE[mean]} {exposed(found)}."
@@ -130,8 +129,8 @@ def summary(audit: Audit) -> list[str]:
             f"Someone who knows where a person was at {_FOUR} random moments, and picks the rebuilt path that fits best, is "
             f"right about {percent(best.learnt[_FOUR].value)} of the person's other time; by guessing, {_value(guess)}."
         )
-    if best.exposed is not None:
-        found += _people(best.exposed)
+    if given.exposed is not None:
+        found += _people(given.exposed)
     tested = given.membership.get("exact")
     if tested is not None and not isinstance(tested, str):
         found.append(
@@ -208,7 +207,7 @@ def advice(audit: Audit) -> list[str]:
         ]
     else:
         best = min(tried, key=lambda one: _advantage(one).value)
-        left = best.strongest.exposed
+        left = best.exposed
         none = (
             "The one defence tried does not clearly bring"
             if len(tried) == 1
@@ -234,7 +233,7 @@ def _name(one: ReleaseRisk) -> str:
 
 
 def _is_low(one: ReleaseRisk) -> bool:
-    found = one.strongest.exposed
+    found = one.exposed
     people = (0, 1) if found is None else (found.half.people, found.half.of)
     return judge(one.strongest.advantage, *people).level in ("no better than guessing", "low")
 
