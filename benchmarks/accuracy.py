@@ -1,9 +1,11 @@
-"""How much each part of Habits finds, beside chance and the paper's attacks, on any dataset with a truth.
+"""How much attacks find, beside chance and the naive attack, on any dataset with a truth.
 
-python -m benchmarks.accuracy DATASET [DATASET ...] [--seeds 3] [--effort normal] [--workers 2]
+python -m benchmarks.accuracy DATASET [DATASET ...] [--attack NAME ...] [--seeds 3] [--effort normal] [--parts]
 
 Each seed changes the order of the people, the order of the places and the search. Accuracy is the share of right points
-under the matching of least total error; the spread is the lowest and highest of the seeds.
+under the matching of least total error, of all points and of those that were observed rather than filled in; the spread is
+the lowest and highest of the seeds. An attack of your own is ``--attack package:Class``. ``--parts`` shows what each part of
+Habits adds.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rekindle as rk
+from rekindle.attacks import ATTACKS, REFERENCES
 from rekindle.attacks.habits.consensus import align, decode
 from rekindle.attacks.habits.polish import polish
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
 from rekindle.attacks.habits.schedule import CUTS, Answer, Schedule, doubt, finish, follow, gather
 from rekindle.attacks.habits.track import track
-from rekindle.evaluation.confidence import assess_confidence
+from rekindle.cli.shared import make_attack
+from rekindle.evaluation.confidence import Confidence, assess_confidence
 
 
 @dataclass
@@ -34,19 +38,35 @@ class Table:
     """Accuracies and seconds by row, in the order in which the rows were met first."""
 
     accuracy: dict[str, list[float]] = field(default_factory=dict)
+    observed: dict[str, list[float]] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
+    claims: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
 
     def add(self, row: str, truth: rk.Trajectories, found: rk.Trajectories, seconds: float) -> None:
         if found.counts() != truth.counts():
             raise RuntimeError(f"{row} does not have the counts")
-        self.accuracy.setdefault(row, []).append(rk.evaluate(found, truth).accuracy)
+        result = rk.evaluate(found, truth)
+        self.accuracy.setdefault(row, []).append(result.accuracy)
+        self.observed.setdefault(row, []).append(result.accuracy_observed)
         self.seconds.setdefault(row, []).append(seconds)
 
+    def claim(self, row: str, sure: Confidence) -> None:
+        found = sure.claims
+        numbers = (found.points, found.points_right, found.people, found.people_right, sure.calibration_error)
+        self.claims.setdefault(row, []).append(numbers)
+
     def show(self) -> None:
+        print("| | accuracy | accuracy, observed points | seconds |\n|---|---|---|---|")
         for row, values in self.accuracy.items():
-            seconds = np.mean(self.seconds[row])
+            cells = [
+                f"{np.mean(each):.3f} ({min(each):.3f}-{max(each):.3f})" for each in (values, self.observed[row])
+            ]
+            print(f"| {row} | {' | '.join(cells)} | {np.mean(self.seconds[row]):.1f} |", flush=True)
+        for row, numbers in self.claims.items():
+            points, right, people, people_right, error = np.nanmean(numbers, axis=0)
             print(
-                f"| {row} | {np.mean(values):.3f} | {min(values):.3f}-{max(values):.3f} | {seconds:.1f} |", flush=True
+                f"\n{row} claims with 90% confidence: {points:.1%} of the points, of which {right:.1%} are right; "
+                f"{people:.1%} of the people, of whose points {people_right:.1%} are right; calibration error {error:.3f}"
             )
 
 
@@ -55,13 +75,26 @@ def in_another_order(truth: rk.Trajectories, seed: int) -> rk.Trajectories:
     random = np.random.default_rng(seed)
     places, people = random.permutation(len(truth.locations)), random.permutation(truth.people)
     locations = rk.Locations(truth.locations.xy_km[places])
-    return rk.Trajectories(np.argsort(places)[truth.cells[people]].astype(np.int32), locations, truth.calendar)
+    index = np.append(np.argsort(places), rk.AWAY)  # which is the last one, at -1
+    seen = None if truth.observed is None else truth.observed[people]
+    return rk.Trajectories(index[truth.cells[people]].astype(np.int32), locations, truth.calendar, observed=seen)
 
 
-def measure(
-    table: Table, claims: list[tuple[float, ...]], truth: rk.Trajectories, given: argparse.Namespace, seed: int
-) -> None:
-    truth = in_another_order(truth, seed)
+def measure(table: Table, truth: rk.Trajectories, given: argparse.Namespace, seed: int) -> None:
+    """Run each attack on one order of people and places."""
+    counts = truth.counts()
+    for name in given.attack or [*REFERENCES, *ATTACKS]:
+        settings = {"seed": seed} | ({"effort": given.effort} if name == "habits" else {})
+        attack = REFERENCES[name](**settings) if name in REFERENCES else make_attack(name, settings)
+        begin = time.process_time()
+        found = attack.recover(counts)
+        table.add(name, truth, found.trajectories, time.process_time() - begin)
+        if found.confidence is not None:
+            table.claim(name, assess_confidence(found.trajectories, found.confidence, truth))
+
+
+def measure_parts(table: Table, truth: rk.Trajectories, given: argparse.Namespace, seed: int) -> None:
+    """Run the parts of Habits one after the other."""
     counts = truth.counts()
 
     def timed(row: str, attack: Callable[[], rk.Trajectories]) -> None:
@@ -69,11 +102,7 @@ def measure(
         found = attack()
         table.add(row, truth, found, time.perf_counter() - begin)
 
-    timed("chance", lambda: rk.Chance(seed=seed).recover(counts).trajectories)
-    timed("baseline", lambda: rk.Baseline(seed=seed).recover(counts).trajectories)
-    timed("enhanced", lambda: rk.Enhanced(seed=seed).recover(counts).trajectories)
-
-    problem = Problem.of(counts.values, counts.locations, counts.calendar)
+    problem = Problem.of(counts.values, counts.locations, counts.calendar, counts.people)
     plan = Schedule.of(problem, given.effort, seed)
 
     def whole(tracks: NDArray[np.int32]) -> rk.Trajectories:
@@ -109,42 +138,32 @@ def measure(
         polished = polish(problem, plan.model, aligned, rounds=plan.final_rounds)[0]
         table.add("+ polish", truth, whole(polished), first)
     table.add("+ groups: Habits", truth, whole(tracks), seconds)
-    sure = assess_confidence(whole(tracks), np.repeat(confidence, problem.lengths, axis=1), truth)
-    claims.append(
-        (
-            sure.claims.points,
-            sure.claims.points_right,
-            sure.claims.people,
-            sure.claims.people_right,
-            sure.calibration_error,
-        )
-    )
+    table.claim("Habits", assess_confidence(whole(tracks), np.repeat(confidence, problem.lengths, axis=1), truth))
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("datasets", nargs="+", type=Path, metavar="DATASET")
+    options.add_argument("--attack", action="append", help="all built-in attacks by default")
     options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--effort", default="normal")
-    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--effort", default="normal", help="of Habits")
+    options.add_argument("--parts", action="store_true", help="the parts of Habits")
+    options.add_argument("--workers", type=int, default=2, help="for the parts of Habits")
     given = options.parse_args()
     for folder in given.datasets:
         truth = rk.read_dataset(folder).truth
         if truth is None:
             raise SystemExit(f"{folder} has no truth to compare with.")
-        table, claims = Table(), []
+        table = Table()
         for seed in range(given.seeds):
-            measure(table, claims, truth, given, seed)
+            (measure_parts if given.parts else measure)(table, in_another_order(truth, seed), given, seed)
+        away = 1 - truth.counted.mean()
+        seen = "all" if truth.observed is None else f"{truth.observed.sum() / truth.counted.sum():.1%}"
         print(
-            f"\n{folder.name}: {truth.people} people, {truth.steps} steps, {len(truth.locations)} places, {given.seeds} seeds"
+            f"\n{folder.name}: {truth.people} people, {truth.steps} steps, {len(truth.locations)} places, {away:.1%} away, "
+            f"{seen} of the points observed, {given.seeds} seeds\n"
         )
-        print("\n| | accuracy | spread | seconds |\n|---|---|---|---|")
         table.show()
-        points, right, people, people_right, error = np.nanmean(claims, axis=0)
-        print(
-            f"\nclaimed with 90% confidence: {points:.1%} of the points, of which {right:.1%} are right; "
-            f"{people:.1%} of the people, of whose points {people_right:.1%} are right; calibration error {error:.3f}"
-        )
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"most memory so far: {memory:.0f} MB", flush=True)
 

@@ -93,7 +93,7 @@ class Sample:
 def recover(name: str, kind: str, tuned: bool, truth: rk.Trajectories, effort: str) -> Sample:
     """Run the parts of Habits up to the calibration."""
     counts = truth.counts()
-    problem = Problem.of(counts.values, counts.locations, counts.calendar)
+    problem = Problem.of(counts.values, counts.locations, counts.calendar, counts.people)
     plan = Schedule.of(problem, effort, 0)
 
     def stopped() -> bool:

@@ -10,7 +10,7 @@ import rekindle
 
 ROOT = Path(rekindle.__file__).parent
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
-EVERYWHERE = {"errors", "checks", "progress", "memory"}
+EVERYWHERE = {"errors", "checks", "progress", "memory", "frames"}
 
 
 def table():

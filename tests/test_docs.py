@@ -32,11 +32,13 @@ def commands(code):
     for line in code.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words and words[0] == "rekindle":
-            yield words[1 : words.index("||") if "||" in words else None]
+            yield words[1 : next((at for at, word in enumerate(words) if word in ("||", ">")), None)]
 
 
 def shortened(arguments):
     """A whole audit tries all attacks on eight defences in several processes; one of each is enough to see it run."""
+    if arguments[0] == "recommend":
+        return [*arguments, "--attack", "enhanced", "--family", "coarser-time", "--seeds", "1", "--workers", "1"]
     if arguments[0] != "audit":
         return arguments
     chosen = [] if "--attack" in arguments else ["--attack", "enhanced"]
@@ -82,7 +84,7 @@ def test_code_on_this_page_runs(page, reader, tmp_path, monkeypatch):
         for arguments in commands(text):
             status = app(shortened(arguments), standalone_mode=False)
             # A gate that stays shut is a result: these people are exposed.
-            shut = arguments[0] == "check" or "--fail-above" in arguments
+            shut = arguments[0] in ("check", "recommend") or "--fail-above" in arguments
             assert status in (None, 0) or (status == 3 and shut), arguments
             ran += 1
     assert ran or not any(language in PYTHON or list(commands(text)) for language, text in code)

@@ -126,7 +126,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import rekindle as rk
-from rekindle.attacks import DailyRun
+from rekindle.attacks import DailyRun, with_away
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +141,9 @@ class InOrder(rk.Attack):
 
 class InOrderRun(DailyRun):
     def _recover_day(self, counts):
-        listed = np.arange(len(self.locations), dtype=np.int32)
-        return np.stack([np.repeat(listed, row) for row in counts.values], axis=1)
+        values = with_away(counts.values)
+        listed = np.arange(values.shape[1], dtype=np.int32)
+        return np.stack([np.repeat(listed, row) for row in values], axis=1)
 '''
 
 

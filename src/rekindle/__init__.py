@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rekindle.attacks import resume as resume
     from rekindle.auditing import Audit as Audit
     from rekindle.auditing import audit as audit
+    from rekindle.auditing import recommend as recommend
     from rekindle.checking import check as check
     from rekindle.defences import Cap as Cap
     from rekindle.defences import Chain as Chain
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from rekindle.io import write_release as write_release
     from rekindle.io import write_trajectories as write_trajectories
     from rekindle.membership import infer_membership as infer_membership
+    from rekindle.model import AWAY as AWAY
     from rekindle.model import Calendar as Calendar
     from rekindle.model import Counts as Counts
     from rekindle.model import Dataset as Dataset
@@ -66,14 +68,14 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "attacks": "Attack Baseline Chance DayByDay Enhanced Habits Naive Recovery Run resume",
-    "auditing": "Audit audit",
+    "auditing": "Audit audit recommend",
     "checking": "check",
     "defences": "Cap Chain CoarserSpace CoarserTime Defence GeometricNoise LaplaceNoise Round Sample Suppress",
     "evaluation": "evaluate reference_scores",
     "io": "read_counts read_dataset read_locations read_recovery read_release read_trajectories "
     "write_counts write_dataset write_locations write_release write_trajectories",
     "membership": "infer_membership",
-    "model": "Calendar Counts Dataset Locations Release Trajectories",
+    "model": "AWAY Calendar Counts Dataset Locations Release Trajectories",
     "repairing": "repair",
     "report": "figures",
     "sources.synthetic": "SyntheticCity",

@@ -21,12 +21,14 @@ __all__ = [
     "PROCESS",
     "audit_bytes",
     "check_memory",
+    "counts_of_size",
     "described_size",
     "evaluation_bytes",
     "free_memory",
     "parse_size",
     "points_bytes",
     "reading_bytes",
+    "size",
 ]
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -61,14 +63,15 @@ def check_memory(needed: int, limit: str | None, *, what: str, way_out: str) -> 
         allowed, whose = min(free_memory(), default=(_UNLIMITED, ""))
     if needed > allowed:
         raise TooLarge(
-            f"{what} needs about {_size(needed)} of memory, but {whose} {_size(allowed)}. "
+            f"{what} needs about {size(needed)} of memory, but {whose} {size(allowed)}. "
             f"{way_out}, or allow more with `memory_limit`.",
             "memory_limit",
         )
 
 
-def _size(size: int) -> str:
-    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"
+def size(count: int) -> str:
+    """A number of bytes in as many digits as an estimate deserves."""
+    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
 
 
 def free_memory() -> Iterator[tuple[int, str]]:
@@ -184,7 +187,7 @@ def audit_bytes(
     data: Counts | Release, attacks: Sequence[Attack], *, seeds: int, workers: int, truth: bool, people: int | None
 ) -> int:
     """About how much memory an audit takes: each process attacks and compares, and this one keeps the recoveries."""
-    counts = data if isinstance(data, Counts) else _everyone(data, people)
+    counts = data if isinstance(data, Counts) else counts_of_size(data, people)
     people, steps, locations = counts.people, counts.steps, len(counts.locations)
     task = max(attack.memory_bytes(counts) for attack in attacks)
     if truth:
@@ -193,7 +196,7 @@ def audit_bytes(
     return kept + (task if workers == 1 else PROCESS + ROW * people * steps + workers * task)
 
 
-def _everyone(release: Release, people: int | None) -> Counts:
+def counts_of_size(release: Release, people: int | None) -> Counts:
     """Counts of a size that a repair of a release may have: as many people as its fullest step shows."""
     shown = np.nan_to_num(release.values, nan=0.0).clip(0)
     everyone = people or max(1, int(np.ceil(shown.sum(axis=1).max(initial=1))))

@@ -18,7 +18,7 @@ import numpy as np
 from rekindle.attacks import Attack, Recovery, Run, resume
 from rekindle.defences import Defence
 from rekindle.errors import ContractBroken, InvalidData, Stopped
-from rekindle.model import AppliedDefence, Calendar, Counts, Locations, Release, Trajectories
+from rekindle.model import AWAY, AppliedDefence, Calendar, Counts, Locations, Release, Trajectories
 from rekindle.repairing import repair
 
 __all__ = ["check_attack", "check_defence"]
@@ -27,17 +27,23 @@ __all__ = ["check_attack", "check_defence"]
 def check_attack(attack: Attack, counts: Counts | None = None) -> None:
     """Check that an attack does what every attack must do; raise `ContractBroken` where it does not.
 
-    It must leave its input unchanged, meet the counts at every step, give the same result each time and however the days are
-    fed, stop when it is asked to, and resume from what it saved.
+    It must leave its input unchanged, meet the counts and the number of people away at every step, give the same result each
+    time and however the days are fed, take in people who turn up later, stop when it is asked to, and resume from what it
+    saved.
 
     Parameters
     ----------
     attack
         The attack, with its settings.
     counts
-        At least three days to try it on; by default those of a few people who mostly stay where they are.
+        At least three days to try it on; by default those of a few people who mostly stay where they are, and then of the
+        same people where they come and go.
     """
-    counts = _small_truth().counts() if counts is None else counts
+    for each in (counts,) if counts is not None else (_small_truth().counts(), _small_truth(away=True).counts()):
+        _check_attack(attack, each)
+
+
+def _check_attack(attack: Attack, counts: Counts) -> None:
     if counts.calendar.number_of_days < 3:
         raise InvalidData(
             f"`counts` has {counts.calendar.number_of_days} days; the suite needs at least 3.", "counts"
@@ -52,6 +58,7 @@ def check_attack(attack: Attack, counts: Counts | None = None) -> None:
     _require(whole.trajectories.counts() == counts, f"{name} does not meet the counts.")
     _require(_same(attack.recover(counts), whole), f"{name} gives another result when it is run again.")
     _require(attack.memory_bytes(counts) > 0, f"{name} needs no memory, it says.")
+    _require(attack.work(counts) > 0, f"{name} takes no time, it says.")
 
     days = list(counts.days())
     run = _started(attack, counts)
@@ -65,8 +72,27 @@ def check_attack(attack: Attack, counts: Counts | None = None) -> None:
     endless.feed(counts)
     _require(_same(endless.recovery(), whole), f"{name} gives another result with a calendar that has no end.")
 
+    _check_growing(attack, counts)
     _check_saving(attack, counts, whole)
     _check_stopping(attack, counts)
+
+
+def _check_growing(attack: Attack, counts: Counts) -> None:
+    """People who turn up later were away before: the first day is counted without them."""
+    more = counts.people + 2
+    first, rest = counts.part(slice(*counts.calendar.day(0).indices(counts.steps)[:2])), counts.calendar.day(0).stop
+    run = attack.start(counts.locations, counts.calendar, people=int(max(1, first.totals.max())))
+    run.feed(Counts(first.values, first.locations, first.calendar))
+    later = counts.part(slice(rest, counts.steps))
+    run.feed(Counts(later.values, later.locations, later.calendar, more))
+    known = attack.start(counts.locations, counts.calendar, people=more)
+    known.feed(counts)
+    name = type(attack).__name__
+    _require(run.people == more, f"{name} does not take in people who turn up later.")
+    _require(
+        _same(run.recovery(), known.recovery()),
+        f"{name} gives another result when people turn up later than when they were known from the start.",
+    )
 
 
 def _check_saving(attack: Attack, counts: Counts, whole: Recovery) -> None:
@@ -103,16 +129,18 @@ def check_defence(defence: Defence, truth: Trajectories | None = None) -> None:
     """Check that a defence does what every defence must do; raise `ContractBroken` where it does not.
 
     It must leave its input unchanged, give the same release for the same seed, bring the truth to the locations and steps of
-    the release, say truthfully what it did, and leave a release that can be repaired.
+    the release, with who is away and what was observed, say truthfully what it did, and leave a release that can be repaired.
 
     Parameters
     ----------
     defence
         The defence, with its settings.
     truth
-        The people to try it on; by default a few who mostly stay where they are.
+        The people to try it on; by default a few who mostly stay where they are, and the same who come and go.
     """
-    truth = _small_truth() if truth is None else truth
+    if truth is None:
+        check_defence(defence, _small_truth())
+        truth = _partly_observed(_small_truth(away=True))
     name = type(defence).__name__
     cells, counts = truth.cells.copy(), truth.counts()
     values = counts.values.copy()
@@ -131,6 +159,8 @@ def check_defence(defence: Defence, truth: Trajectories | None = None) -> None:
         defence.calendar(truth.calendar) == release.calendar, f"{name} publishes other steps than `calendar` says."
     )
     _require(set(coarse.people_ids) <= set(truth.people_ids), f"{name} makes people up in `coarsen`.")
+    kept = (coarse.observed is None) == (truth.observed is None)
+    _require(kept, f"{name} loses in `coarsen` which points were observed.")
     if defence.exact:
         shown = ~release.withheld
         exact = np.array_equal(release.values[shown], coarse.counts().values[shown])
@@ -166,7 +196,13 @@ def _same(one: Recovery, other: Recovery) -> bool:
     return these.keys() == those.keys() and all(np.array_equal(these[n], those[n], equal_nan=True) for n in these)
 
 
-def _small_truth() -> Trajectories:
+def _partly_observed(truth: Trajectories) -> Trajectories:
+    """The same people, some of whose points were filled in."""
+    observed = (truth.cells != AWAY) & (np.random.default_rng(2).random(truth.cells.shape) < 0.8)
+    return Trajectories(truth.cells, truth.locations, truth.calendar, truth.people_ids, observed)
+
+
+def _small_truth(*, away: bool = False) -> Trajectories:
     """A few people on a small grid, from 04:00 on, over six days of which the first and the last are short."""
     rng = np.random.default_rng(1)
     people, side, steps = 12, 3, 70
@@ -175,5 +211,9 @@ def _small_truth() -> Trajectories:
     for step in range(1, steps):
         moves = rng.random(people) > 0.7
         cells[:, step] = np.where(moves, rng.integers(0, side**2, people), cells[:, step - 1])
+    if away:
+        cells[rng.random(cells.shape) < 0.2] = AWAY
+        cells[:4, 5:40] = AWAY  # longer than a day
+        cells[:, 20:22] = AWAY  # nobody at all
     xy = np.array([(at % side + 0.5, at // side + 0.5) for at in range(side**2)])
     return Trajectories(cells, Locations(xy), Calendar("2024-03-01 04:00", "2h", steps))

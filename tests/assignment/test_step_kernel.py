@@ -95,11 +95,11 @@ def geometry() -> Any:
     indptr, indices = np.array([0, 2, 2, 3, 3, 3, 3]), np.array([5, 1, 4])
     shown = np.array([4, 0, 2])
     group = np.array([0.2, 1.7, -1.0, 2.0]), np.array([0.1, 2.0, 0.5, 2.5]), np.array([-1, 0, 2, -1], np.int32)
-    return (x[shown], y[shown], *group, indptr, indices, x, y)
+    return (x[shown], y[shown], *group, indptr, indices, x, y, np.array([-1]), 0.0)
 
 
 def test_a_cost_is_the_distance_to_the_nearest_target(geometry: Any) -> None:
-    place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
+    place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry[:9]
     rows = np.empty((3, 3))
     step_kernel.distances(1, 4, 3, geometry, rows)
     for group in range(4):
@@ -111,6 +111,21 @@ def test_a_cost_is_the_distance_to_the_nearest_target(geometry: Any) -> None:
             assert step_kernel.pair_cost(group, place, geometry) == pytest.approx(expected, abs=1e-12)
             if group:
                 assert rows[group - 1, place] == pytest.approx(expected, abs=1e-12)
+
+
+def test_to_leave_and_to_return_cost_the_same_from_anywhere(geometry: Any) -> None:
+    place_x, place_y, group_x, group_y, _, *rest = geometry[:9]
+    group_at = np.array([-1, step_kernel.IS_AWAY, 2, -1], np.int32)
+    away = (place_x, place_y, group_x, group_y, group_at, *rest, np.array([2]), 7.5)
+    rows = np.empty((4, 3))
+    step_kernel.distances(0, 4, 3, away, rows)
+    assert rows[1].tolist() == [7.5, 7.5, 0.0]
+    assert rows[[0, 2, 3], 2].tolist() == [7.5, 7.5, 7.5]
+    for group, place in np.ndindex(4, 3):
+        assert step_kernel.pair_cost(group, place, away) == pytest.approx(rows[group, place], abs=1e-12)
+    for group, place in ((0, 0), (2, 1), (3, 0)):
+        plain = (place_x, place_y, group_x, group_y, group_at, *rest, np.array([-1]), 7.5)
+        assert rows[group, place] == pytest.approx(step_kernel.pair_cost(group, place, plain))
 
 
 def test_the_cheapest_place_is_the_first_of_several(geometry: Any) -> None:

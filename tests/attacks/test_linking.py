@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from tests.reference.oracle import link_cost
 
 from rekindle.attacks.linking import InformationGain, Link, gain_matrix, link, link_by_gain
 from rekindle.errors import InvalidData, Stopped
+from rekindle.model import AWAY
 
 Days = list[NDArray[np.int32]]
 
@@ -75,7 +77,8 @@ def test_many_people_are_linked_within_the_gap(case: tuple[Days, NDArray[np.int3
     past, today, locations = case
     found = link_by_gain(past, today, locations, gap=gap)
     check(found, plain_costs(past, today))
-    assert found.gap <= gap or found.cost < 1e-4
+    # The finest auction steps are 1e-7 a person: where days are nearly alike, that is more than the gap asked for.
+    assert found.gap <= gap or found.gap * found.cost <= 1e-7 * len(today)
 
 
 @pytest.mark.parametrize("past_days", [1, 3])
@@ -141,3 +144,36 @@ def test_a_link_takes_the_best_of_the_days_looked_back_on():
         link(lambda past, today, locations: np.zeros((1, 2)), [alike], alike, 4)
     with pytest.raises(InvalidData, match="without NaN"):
         link(lambda past, today, locations: np.full((2, 2), np.nan), [alike], alike, 4)
+
+
+def some_away(cells: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
+    """The same people, of whom some are away at times, and some throughout."""
+    away = rng.random(cells.shape) < 0.4
+    away[:: max(2, len(cells) // 2)] = True
+    return np.where(away, np.int32(AWAY), cells)
+
+
+@settings(deadline=None, max_examples=40)
+@given(case=days(), seed=st.integers(0, 99), fewer=st.integers(0, 3), gap=st.sampled_from([0.0, 1e-3]))
+def test_people_who_come_and_go_are_linked_by_what_was_seen_of_them(case, seed, fewer, gap) -> None:
+    past, today, locations = case
+    rng = np.random.default_rng(seed)
+    past, today = [some_away(day, rng) for day in past], some_away(today, rng)[min(fewer, len(today) - 1) :]
+    plain = np.array(
+        [[min(link_cost(list(day[u]), list(now)) for day in past) for now in today] for u in range(len(past[0]))]
+    )
+    matrix = np.min([gain_matrix(day, today, locations) for day in past], axis=0)
+    np.testing.assert_allclose(matrix, plain, atol=1e-12)
+    exact = link(InformationGain(), past, today, locations)
+    linked = np.flatnonzero(exact.order >= 0)
+    assert sorted(exact.order[linked]) == list(range(len(today)))
+    assert exact.cost == pytest.approx(plain[linked, exact.order[linked]].sum(), abs=1e-9)
+    assert exact.cost == pytest.approx(plain[linear_sum_assignment(plain)].sum(), abs=1e-9)
+    found = link_by_gain(past, today, locations, gap=gap)
+    linked = np.flatnonzero(found.order >= 0)
+    assert sorted(found.order[linked]) == list(range(len(today)))
+    # Those who are linked with nobody cost as much as days that share no location, whoever they are.
+    most = min(link_cost([0] * day.shape[1], [1] * today.shape[1]) for day in past)
+    nobody = (len(past[0]) - len(today)) * most
+    assert found.cost - nobody == pytest.approx(plain[linked, found.order[linked]].sum(), abs=1e-9)
+    assert found.cost * (1 - found.gap) <= exact.cost + nobody + 1e-9

@@ -19,7 +19,10 @@ def assert_follows_the_equations(name, counts, **settings):
     attack, cost, lookback = ATTACKS[name]
     found = attack(**settings).recover(counts)
     lookback = settings.get("lookback_days", lookback)
-    least, taken, link_least, link_taken = oracle.follow(found.trajectories.cells, counts, cost, lookback)
+    away_km = settings.get("away_km")
+    if away_km is None:
+        away_km = np.hypot(*np.ptp(counts.locations.xy_km, axis=0)) / 2
+    least, taken, link_least, link_taken = oracle.follow(found.trajectories.cells, counts, cost, lookback, away_km)
     np.testing.assert_allclose(found.details.step_costs, least, atol=1e-9)
     np.testing.assert_allclose(taken, least, atol=1e-9)
     np.testing.assert_allclose(found.details.link_costs, link_least, atol=1e-9)
@@ -33,6 +36,21 @@ def assert_follows_the_equations(name, counts, **settings):
 @given(truth=truths(), seed=st.none() | st.integers(0, 9))
 def test_costs_are_those_of_the_paper(name, truth, seed):
     assert_follows_the_equations(name, truth.counts(), seed=seed)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@settings(max_examples=100, deadline=None)
+@given(truth=truths(away=True), seed=st.none() | st.integers(0, 9), away_km=st.sampled_from([None, 0.0, 0.4, 3.0]))
+def test_people_who_come_and_go(name, truth, seed, away_km):
+    assert_follows_the_equations(name, truth.counts(), seed=seed, away_km=away_km)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_many_people_who_come_and_go(name):
+    rng = np.random.default_rng(5)
+    truth = random_truth(rng, people=40, places=25, steps=30, step="2h", stay=0.7, away=0.5)
+    assert_follows_the_equations(name, truth.counts())
+    assert_follows_the_equations(name, truth.counts(), away_km=0.6)
 
 
 @pytest.mark.parametrize("lookback", [1, 2, 5])

@@ -8,6 +8,7 @@ import pytest
 import rekindle as rk
 from rekindle.auditing import audit
 from rekindle.defences import GeometricNoise, Round, Sample, Suppress
+from rekindle.report import words
 
 STEPS = 48
 
@@ -128,3 +129,71 @@ def test_every_number_is_plain_json():
     assert "clear" not in risk["exposed"]
     assert numbers["releases"][1]["repairs"]["kept"] == list(found.releases[1].repairs.kept)
     assert len(repr(found)) < 120
+
+
+def come_and_go(observed_share=0.3):
+    """Fifteen people; a third is away at night, one is never counted, and most points were filled in."""
+    truth = rk.SyntheticCity(people=15, days=2, step="2h", width_km=4, height_km=4, seed=1).trajectories()
+    cells = truth.cells.copy()
+    cells[:5, [*range(4), *range(11, 16)]] = rk.AWAY
+    cells[14] = rk.AWAY
+    observed = (cells != rk.AWAY) & (np.random.default_rng(0).random(cells.shape) < observed_share)
+    return rk.Trajectories(cells, truth.locations, truth.calendar, truth.people_ids, observed)
+
+
+@pytest.fixture(scope="module")
+def coming():
+    defences = [
+        Suppress(below=2),
+        rk.Round(to=2),
+        rk.LaplaceNoise(epsilon=2.0, per="event"),
+        rk.CoarserTime(step="4h"),
+    ]
+    return rk.audit(come_and_go(), attacks=[rk.Enhanced()], defences=defences, seeds=2, workers=1)
+
+
+def test_people_who_come_and_go_are_audited(coming):
+    assert coming.settings["people_from"] == "truth"
+    assert coming.settings["totals"] == [9, 14]
+    assert coming.settings["people_in_release"] == 15
+    assert coming.settings["assumed"] == [
+        "The attacker is taken to know that there are 15 people, as the truth says.",
+        "At a step, from 9 to 14 of them are counted; the others are taken to be away.",
+    ]
+    # Nobody can be exposed who is never counted.
+    assert {one.person for one in coming.people} == {str(person) for person in range(14)}
+    assert coming.given.exposed.half.of == 14
+    assert coming.given.attacks["perfect"].accuracy.value == coming.given.attacks["perfect"].point_precision == 1
+    assert coming.given.attacks["enhanced"].repair == "as published"
+    # The number of people is known; what a guess reaches stands beside it, exact numbers or not.
+    assert coming.given.guessed.people == 14
+
+
+def test_what_was_filled_in_is_said(coming):
+    truth = come_and_go()
+    share = truth.observed.sum() / (truth.cells != rk.AWAY).sum()
+    assert coming.settings["observed"] == pytest.approx(share)
+    assert any("of the points of the truth were filled in" in one for one in coming.warnings)
+    attack = coming.given.attacks["enhanced"]
+    assert attack.accuracy_observed.value != attack.accuracy.value
+    assert coming.given.attacks["perfect"].accuracy_observed.value == 1
+    assert coming.to_json()["releases"][0]["attacks"]["enhanced"]["accuracy_observed"] is not None
+    said = " ".join(words.summary(coming))
+    assert "of the true points were recorded, the others filled in. At recorded points it is right" in said
+    assert "Of all the points that it rebuilds" in said
+
+
+def test_counts_alone_are_audited_as_they_are():
+    """A station: 40 people at night, 4,000 at noon."""
+    hours = np.arange(48) % 24
+    total = np.where((hours > 6) & (hours < 20), 4000, 40)
+    values = np.stack([total // 2, total // 4, total - total // 2 - total // 4], axis=1)
+    counts = rk.Counts(values, rk.Locations([[0, 0], [1, 0], [2, 0]]), rk.Calendar("2024-03-04", "1h"))
+    found = rk.audit(counts, attacks=[rk.Naive()], defences=[], seeds=1, workers=1)
+    assert np.array_equal(found.recovered.counts().values, values)
+    assert not found.given.people_known
+    assert found.settings["people_from"] == "largest total"
+    assert found.settings["totals"] == [40, 4000]
+    assert "the largest total of a step" in found.settings["assumed"][0]
+    known = rk.Counts(values, counts.locations, counts.calendar, people=5000)
+    assert rk.audit(known, attacks=[rk.Naive()], defences=[], seeds=1, workers=1).given.people_known

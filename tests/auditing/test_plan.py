@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,7 @@ from tests.small import random_truth
 
 import rekindle as rk
 from rekindle.attacks import ATTACKS
-from rekindle.auditing import audit
+from rekindle.auditing import audit, plan, workers
 from rekindle.auditing.defaults import default_defences
 from rekindle.defences import (
     PRESETS,
@@ -86,8 +87,10 @@ def test_states_the_risk_beside_chance_and_perfect(truth):
         assert risks["enhanced"].reidentified[points].value <= risks["perfect"].reidentified[points].value
     assert len(best.by_hour) == 24
     assert len(best.by_location) == len(truth.locations)
-    assert [one.days for one in found.growth["enhanced"]] == [1, 2]
-    assert found.growth["enhanced"][-1].accuracy == pytest.approx(risks["enhanced"].by_order[0])
+    assert list(found.growth) == ["chance", best.attack]
+    for name, grown in found.growth.items():
+        assert [one.days for one in grown] == [1, 2]
+        assert grown[-1].accuracy == pytest.approx(risks[name].by_order[0])
     assert [person.accuracy for person in found.people] == sorted((p.accuracy for p in found.people), reverse=True)
     assert {person.person for person in found.people} == set(truth.people_ids)
     assert found.unknown == ()
@@ -98,7 +101,6 @@ def test_one_recovery_is_the_attack_s_own(truth):
     recovered = rk.Enhanced(seed=0).recover(truth.counts()).trajectories
     accuracy = rk.evaluate(recovered, truth).accuracy
     assert found.given.attacks["enhanced"].accuracy.value == pytest.approx(accuracy)
-    assert found.growth["enhanced"][-1].accuracy == pytest.approx(accuracy)
 
 
 def test_the_recovery_that_is_shown_is_the_strongest_s(truth):
@@ -134,12 +136,83 @@ def test_other_settings_are_other_tasks(truth, tmp_path):
         assert len(list(tmp_path.iterdir())) > count
 
 
-def test_progress_counts_every_task(truth, tmp_path):
+def test_progress_goes_from_nothing_to_everything(truth):
     calls = []
     small_audit(truth, defences=[Round(to=2)], progress=lambda done, total: calls.append((done, total)))
-    assert calls[0][0] == 0
-    assert calls == sorted(calls)  # more tasks become known on the way
-    assert calls[-1][0] == calls[-1][1] == max(total for _, total in calls)
+    done = [one for one, _ in calls]
+    assert done[0] == 0
+    assert done == sorted(done)
+    assert done[-1] == calls[-1][1]
+    shares = [one / total for one, total in calls[:-1]]
+    assert max(shares) > 0.7  # what was expected is about what there is to do
+
+
+def test_the_forecast_counts_the_tasks(truth, tmp_path):
+    told = []
+    defences = [Suppress(below=2), GeometricNoise(epsilon=1, per="event"), CoarserSpace(km=2)]
+    small_audit(truth, defences=defences, cache=tmp_path, announce=told.append)
+    done = len(list(tmp_path.glob("*.npz")))
+    (ahead,) = told
+    assert ahead.tasks == pytest.approx(done, rel=0.25)
+    assert ahead.seconds > 0
+    assert ahead.memory_bytes > 2**20
+    assert (ahead.cores, ahead.seeds, ahead.chosen) == (1, 2, frozenset({"thorough"}))
+    assert ahead.omitted == ()
+    assert {"seeds=1", "defences=[]"} <= dict(ahead.faster).keys()
+
+
+def test_what_is_known_so_far_is_told_and_says_what_is_missing(truth, monkeypatch):
+    monkeypatch.setattr(plan, "_SHOW_SECONDS", 0)
+    monkeypatch.setattr(plan, "_SHOW_SHARE", 1)
+    told = []
+    found = small_audit(truth, attacks=[rk.Baseline(), rk.Enhanced()], defences=[Round(to=2)], so_far=told.append)
+    first, last = told[0], told[-1]
+    assert list(first.given.attacks) == ["chance", "naive", "frozen", "perfect"]
+    assert len(first.releases) == 1
+    assert first.unfinished[0].startswith("This audit is not finished: ")
+    assert "As given: not finished are chance (1 of 2), naive (1 of 2)" in first.unfinished[1]
+    assert "enhanced (0 of 2), baseline (0 of 2)" in first.unfinished[1]
+    assert first.unfinished[2] == "Round to 2: not tried yet."
+    second = next(one for one in told if "enhanced" in one.given.attacks)
+    assert "baseline" not in second.given.attacks  # the strongest comes first
+    assert [one.label for one in last.releases] == ["As given", "Round to 2"]
+    for one in told:  # a defence is not shown before every attack was tried on it
+        assert all({"enhanced", "baseline"} <= release.attacks.keys() for release in one.releases[1:])
+    assert found.unfinished == ()
+    for one in (first, second, last):
+        json.dumps(one.to_json(), allow_nan=False)
+
+
+def test_a_time_budget_ends_with_what_is_finished(truth, tmp_path):
+    class Clock:
+        now = 0.0
+
+        def monotonic(self):
+            self.now += 0.1
+            return self.now
+
+        def __getattr__(self, name):
+            return getattr(time, name)
+
+    clock = Clock()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (plan, workers):
+            patch.setattr(module, "time", clock)
+        found = small_audit(truth, defences=[Round(to=2)], time_budget="6s", cache=tmp_path, seeds=None)
+        assert found.unfinished
+        assert found.given.attacks["chance"].accuracy is not None
+        with pytest.raises(rk.errors.Stopped, match="time was up before"):
+            small_audit(truth, time_budget="1s", seeds=50)
+    chosen = json.loads((tmp_path / "choice.json").read_text())["choice"]
+    whole = small_audit(truth, defences=[Round(to=2)], time_budget="10h", cache=tmp_path, seeds=None)
+    assert whole.unfinished == ()
+    assert whole.settings["row_orders"] == chosen["seeds"]  # kept, though there is more time now
+
+
+@pytest.mark.parametrize("wrong", ["soon", "0min", "-3s", 5])
+def test_refuses_odd_time_budgets(truth, wrong):
+    with pytest.raises(rk.errors.InvalidSetting, match="time_budget"):
+        small_audit(truth, time_budget=wrong)
 
 
 def test_without_the_truth_it_says_what_cannot_be_known(truth):
@@ -174,10 +247,11 @@ def test_a_released_file_alone(truth):
 
 
 def test_scores_are_over_the_true_people_whatever_was_guessed(truth):
-    right, fewer, more = (small_audit(truth, people=people, seeds=1) for people in (None, 12, 48))
-    assert [one.given.attacks["enhanced"].people for one in (right, fewer, more)] == [24, 12, 48]
-    assert fewer.given.attacks["enhanced"].accuracy.value <= 0.5
-    for one in (right, fewer, more):
+    with pytest.raises(rk.errors.InvalidData, match="`people` is 12, but the counts"):
+        small_audit(truth, people=12, seeds=1)
+    right, more = (small_audit(truth, people=people, seeds=1) for people in (None, 48))
+    assert [one.given.attacks["enhanced"].people for one in (right, more)] == [24, 48]
+    for one in (right, more):
         assert len(one.people) == 24
         assert one.given.strongest.accuracy.value == pytest.approx(
             np.mean([person.accuracy for person in one.people])
@@ -331,3 +405,32 @@ def test_bad_input(truth):
 def test_two_attacks_of_a_kind_have_two_names(truth):
     found = small_audit(truth, attacks=[rk.Enhanced(), rk.Enhanced(lookback_days=1), Own()], seeds=1)
     assert list(found.given.attacks)[3:6] == ["enhanced", "enhanced 2", "Own"]
+
+
+def test_a_frame_of_points_in_one_call():
+    pl = pytest.importorskip("polars")
+    places = {"ann": 48.85, "bob": 48.90}
+    frame = pl.DataFrame(
+        [(who, f"2024-03-04 {hour:02}:30", lat, 2.35) for who, lat in places.items() for hour in range(24)],
+        schema=["uid", "datetime", "lat", "lng"],
+        orient="row",
+    )
+    found = small_audit(frame, step="2h", cell_km=2)
+    assert found.truth.people_ids == ("ann", "bob")
+    assert found.truth.calendar.to_json() == {"start": "2024-03-04 00:00:00", "step": "2h", "steps": 12}
+    assert found.truth.locations.distances.max() == pytest.approx(4.0)  # 5.5 km in cells of 2 km
+    with pytest.raises(rk.errors.InvalidSetting, match="`step` is for a data frame"):
+        small_audit(found.truth, step="2h")
+
+
+def test_another_seed_is_another_audit_of_the_same_kind(truth):
+    noise = GeometricNoise(epsilon=1.0, per="event")
+    one, other = (small_audit(truth, defences=[noise], seed=seed, membership="none") for seed in (0, 7))
+    assert one.settings["seed"] == 0
+    assert other.settings["seed"] == 7
+    for at in (0, 1):
+        assert one.releases[at].attacks["enhanced"].by_order != other.releases[at].attacks["enhanced"].by_order
+    assert one.releases[1].utility != other.releases[1].utility
+    # The row orders follow each other: the second of one audit is the first of the next.
+    after = small_audit(truth, defences=[noise], seed=1, seeds=1, membership="none")
+    assert after.given.attacks["enhanced"].by_order[0] == one.given.attacks["enhanced"].by_order[1]

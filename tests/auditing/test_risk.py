@@ -189,3 +189,23 @@ def test_advantage():
     assert estimate_advantage(np.full((3, 30), 0.1), chance).value == pytest.approx(-0.125)
     perfect = np.ones((2, 30))
     assert estimate_advantage(perfect, perfect) == Estimate(0, 0, 0)
+
+
+def test_people_who_are_counted_more_often_weigh_more():
+    rng = np.random.default_rng(1)
+    table, chance = rng.random((3, 40)), 0.1 * rng.random((2, 40))
+    points = rng.integers(1, 300, 40)
+    found, mean = estimate(table, points), table.mean(axis=0)
+    assert found.value == pytest.approx((mean * points).sum() / points.sum())
+    assert found.low < found.value < found.high
+    guess = (chance.mean(axis=0) * points).sum() / points.sum()
+    assert estimate_advantage(table, chance, points).value == pytest.approx((found.value - guess) / (1 - guess))
+    # The same number for everyone changes nothing, to the last bit; a person who is all that counts says little.
+    assert estimate(table, np.full(40, 7)) == estimate(table)
+    assert estimate_advantage(table, chance, np.full(40, 7)) == estimate_advantage(table, chance)
+    one = np.where(np.arange(40) == 0, 100_000, 1)
+    assert estimate(table, one).high - estimate(table, one).low > 2 * (estimate(table).high - estimate(table).low)
+    # Who was not measured has no weight.
+    table[:, 5] = np.nan
+    known = np.delete(np.arange(40), 5)
+    assert estimate(table, points) == estimate(table[:, known], points[known])

@@ -85,10 +85,10 @@ def test_the_attacker_knows_how_many_people_there_are_and_the_guess_stands_besid
 
 def test_a_number_that_was_given_is_scaled_to_a_sample(truth):
     given, sampled = audit(
-        truth, attacks=[rk.Enhanced()], defences=[Sample(share=0.5, fixed_size=True)], seeds=1, workers=1, people=20
+        truth, attacks=[rk.Enhanced()], defences=[Sample(share=0.5, fixed_size=True)], seeds=1, workers=1, people=30
     ).releases
-    assert given.people == 20
-    assert sampled.people == 10
+    assert given.people == 30
+    assert sampled.people == 15
 
 
 def test_without_the_truth_there_is_one_repair(truth):

@@ -15,7 +15,7 @@ import rekindle as rk
 from rekindle.auditing import audit
 from rekindle.auditing.store import Store, Task
 from rekindle.auditing.tasks import Result
-from rekindle.auditing.workers import Runner, workers_of
+from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import GeometricNoise, Round, Suppress
 
 CALLS = []
@@ -35,36 +35,133 @@ def no_calls():
     CALLS.clear()
 
 
-def here(tasks):
-    with workers_of(1, None) as workers:
-        yield from workers(tasks)
+def run(tasks, store=None, workers=1, **settings):
+    """Run tasks as one stage, and give their results and the runner."""
+    found = {}
+
+    def stage():
+        yield tasks, found
+
+    with workers_of(workers, None) as where:
+        runner = Runner(store or Store(None), where, **settings)
+        runner.run([stage()])
+    return found, runner
 
 
 def test_everything_is_done_once(tmp_path):
     calls = []
-    runner = Runner(Store(tmp_path), here, lambda done, total: calls.append((done, total)))
     tasks = {"a": task(1), "b": task(2), "c": task(1)}
-    found = runner.run(tasks)
+    found, runner = run(tasks, Store(tmp_path), progress=lambda done, total: calls.append((done, total)))
     assert {name: one.numbers["number"] for name, one in found.items()} == {"a": 1, "b": 2, "c": 1}
     assert sorted(CALLS) == [1, 2]
-    assert calls == [(0, 2), (1, 2), (2, 2)]
-    assert runner.run({"x": task(2)})["x"] is found["b"]
-    assert sorted(CALLS) == [1, 2]
-    again = Runner(Store(tmp_path), here).run(tasks | {"d": task(5)})
+    assert list(dict.fromkeys(calls)) == [(0, 2000), (1000, 2000), (2000, 2000)]
+    assert (runner.done, runner.known) == (2, 2)
+    again, runner = run(tasks | {"d": task(5)}, Store(tmp_path))
     assert sorted(CALLS) == [1, 2, 5]
     assert {name: again[name].numbers for name in found} == {name: one.numbers for name, one in found.items()}
 
 
 def test_without_a_folder_nothing_is_kept():
     for _ in range(2):
-        Runner(Store(None), here).run({1: task(1)})
+        run({1: task(1)})
     assert CALLS == [1, 1]
 
 
 def test_processes_give_the_same():
-    with workers_of(2, None) as workers:
-        found = dict(workers([task(number) for number in range(5)]))
+    found, _ = run({number: task(number) for number in range(5)}, workers=2)
     assert {at: one.numbers["number"] for at, one in found.items()} == {n: n for n in range(5)}
+
+
+def slow_first(number):
+    time.sleep(0.5 if number == 0 else 0.0)
+    return Result({"number": number})
+
+
+def test_results_are_in_the_order_in_which_they_were_asked_for():
+    found, _ = run({number: Task((number,), slow_first, (number,)) for number in range(4)}, workers=2)
+    assert list(found) == [0, 1, 2, 3]
+
+
+def test_the_first_stages_come_first_and_a_stage_goes_on_with_its_results():
+    def stage(first):
+        found = {}
+        yield {at: task(first + at) for at in range(2)}, found
+        yield {"sum": task(sum(one.numbers["number"] for one in found.values()))}, found
+        done.append(found["sum"].numbers["number"])
+
+    done = []
+    with workers_of(1, None) as where:
+        Runner(Store(None), where).run([stage(10), stage(30)])
+    assert CALLS == [10, 11, 21, 30, 31, 61]
+    assert done == [21, 61]
+
+
+def test_results_are_there_as_soon_as_their_task_is_done():
+    found, seen = {}, []
+
+    def stage():
+        yield {at: task(at) for at in range(3)}, found
+
+    with workers_of(1, None) as where:
+        Runner(Store(None), where, finished=lambda: seen.append(sorted(found))).run([stage()])
+    assert seen == [[0], [0, 1], [0, 1, 2]]
+
+
+def in_parts(number, told):
+    for part in range(1, 4):
+        told(part / 4)
+    return Result({"number": number})
+
+
+def test_progress_is_weighted_by_work_and_told_within_a_task():
+    calls = []
+    tasks = {
+        "short": Task(("s",), in_parts, (1,), work=1.0, reports=True),
+        "long": Task(("l",), in_parts, (1,), work=8.0, reports=True),
+    }
+    run(tasks, expected=10.0, progress=lambda done, total: calls.append((done, total)))
+    assert {total for _, total in calls} == {10_000}
+    assert list(dict.fromkeys(done for done, _ in calls)) == [0, 250, 500, 750, 1000, 3000, 5000, 7000, 9000]
+
+
+def in_slow_parts(number, told):
+    told(0.5)
+    time.sleep(2.5)
+    return Result({"number": number})
+
+
+def test_processes_tell_how_far_they_are():
+    calls = []
+    run(
+        {number: Task((number,), in_slow_parts, (number,), work=2.0, reports=True) for number in range(2)},
+        workers=2,
+        progress=lambda done, total: calls.append(done),
+    )
+    assert 2000 in calls
+    assert calls[-1] == 4000
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_when_the_time_is_up_what_is_finished_stays(workers):
+    found = {}
+    quick = Task(("q",), in_parts, (1,), work=1.0, reports=True)
+    slow = Task(("slow",), endless, (1,), reports=True)
+
+    def stage():
+        yield {"quick": quick}, found
+        yield {"slow": slow}, found
+
+    begin = time.monotonic()
+    with pytest.raises(OutOfTime), workers_of(workers, None) as where:
+        Runner(Store(None), where, until=begin + 8).run([stage()])
+    assert list(found) == ["quick"]
+    assert time.monotonic() - begin < 30
+
+
+def endless(number, told):
+    for _ in range(600):
+        time.sleep(0.1)
+        told(0.1)
 
 
 def die_once(number, flag):
@@ -81,19 +178,16 @@ def always_die(number):
 @pytest.mark.filterwarnings("ignore")  # of a process that ends without a word
 def test_a_process_that_dies_costs_nothing(tmp_path):
     tasks = {number: Task((number,), die_once, (number, tmp_path / "flag")) for number in range(5)}
-    calls = []
-    with workers_of(2, None) as workers:
-        runner = Runner(Store(tmp_path / "tasks"), workers, lambda done, total: calls.append((done, total)))
-        found = runner.run(tasks)
+    found, runner = run(tasks, Store(tmp_path / "tasks"), workers=2)
     assert (tmp_path / "flag").exists()
     assert {number: one.numbers["number"] for number, one in found.items()} == {number: number for number in range(5)}
-    assert calls == [(done, 5) for done in range(6)]
+    assert runner.done == 5
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_processes_that_keep_dying_are_given_up():
-    with workers_of(2, None) as workers, pytest.raises(rk.errors.Stopped, match="keep dying"):
-        Runner(Store(None), workers).run({n: Task((n,), always_die, (n,)) for n in range(3)})
+    with pytest.raises(rk.errors.Stopped, match="keep dying"):
+        run({n: Task((n,), always_die, (n,)) for n in range(3)}, workers=2)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True])

@@ -111,6 +111,63 @@ def test_the_replay_moves(browser, path):
         assert opened.complaints == []
 
 
+def test_places_are_named_when_tapped(browser, path):
+    with Opened(browser, path, viewport={"width": 360, "height": 740}, has_touch=True) as opened:
+        page = opened.page
+        before = page.text_content("#spot")
+        page.tap("#map")
+        assert page.text_content("#spot").startswith("Here: ") != before
+        if page.query_selector(".map"):
+            place = page.query_selector(".map .place:not(.nobody)")
+            place.tap()
+            assert page.text_content("#place") == place.query_selector("title").text_content()
+        assert opened.complaints == []
+
+
+def test_colours_of_the_map_can_be_chosen(browser, path):
+    with Opened(browser, path) as opened:
+        page = opened.page
+        if page.query_selector(".map") is None:
+            pytest.skip("without the truth there is no map of what was recovered")
+        fills = "[...document.querySelectorAll('.map .place')].map(e => getComputedStyle(e).fill)"
+        by_time = page.evaluate(fills)
+        nobody = page.evaluate("getComputedStyle(document.querySelector('.map .nobody')).fill")
+        page.check("#by-share")
+        by_share = page.evaluate(fills)
+        assert by_time != by_share
+        little = "getComputedStyle(document.documentElement).getPropertyValue('--shade0')"
+        assert (
+            by_time.count(nobody)
+            == by_share.count(nobody)
+            == page.evaluate("document.querySelectorAll('.nobody.place').length")
+        )
+        assert page.evaluate(little) != page.evaluate(little.replace("shade0", "nobody"))
+        assert page.is_visible(".for-share")
+        assert not page.is_visible(".for-time")
+
+
+def test_wide_tables_say_that_they_scroll(browser, path):
+    with Opened(browser, path, viewport={"width": 360, "height": 740}) as opened:
+        page = opened.page
+        hint, scroll = page.query_selector("#defences .hint"), page.query_selector("#defences .scroll")
+        assert hint.is_visible()
+        assert page.evaluate("document.querySelector('#defences .table').classList.contains('more')")
+        scroll.evaluate("e => { e.scrollLeft = e.scrollWidth; }")
+        opened.wait("!document.querySelector('#defences .table').classList.contains('more')")
+    with Opened(browser, path, viewport={"width": 1400, "height": 740}) as opened:
+        assert not opened.page.query_selector("#defences .hint").is_visible()
+
+
+def test_text_is_as_large_in_every_chart(browser, path):
+    for width in (1200, 900, 360):
+        with Opened(browser, path, viewport={"width": width, "height": 800}) as opened:
+            sizes = opened.page.evaluate(
+                """[...document.querySelectorAll('.chart .tick')].filter(e => e.getClientRects().length).map(e =>
+                parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a).filter(size => size > 0)"""
+            )
+            assert not sizes or max(sizes) / min(sizes) < 1.1
+
+
 def test_by_keyboard_alone(browser, path):
     with Opened(browser, path) as opened:
         page = opened.page

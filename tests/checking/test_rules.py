@@ -261,7 +261,11 @@ def test_changing_totals(write):
     values = clean_values()
     values[3, 0] += 10
     (one,) = found("changing-totals", write(long(values)))
-    assert "400 (2024-03-04 00:00) to 410 (2024-03-04 03:00)" in one.what
+    assert "400 (2024-03-04 00:00) to 410 (2024-03-04 03:00); 0 of 23 changes" in one.what
+    values[3, 0] -= 9
+    (one,) = found("changing-totals", write(long(values)))
+    assert "2 of 23 changes from step to step are one or two people" in one.what
+    assert "came or left at that time" in one.why
 
 
 def test_wide_tables_and_releases_are_the_same(write):

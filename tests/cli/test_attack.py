@@ -236,7 +236,7 @@ def test_a_damaged_recovery(data, tmp_path, capsys):
         ({"days": [day | {"step_costs": 5}]}, "10 numbers"),
         ({"days": [day | {"step_costs": ["x"] * 10}]}, "numbers"),
         ({"days": [day | {"gaps": ["x"]}]}, "numbers"),
-        ({"people": 7}, "people 0 to 6"),
+        ({"people": 5}, "5 known names"),
         ({"calendar": {}}, "'calendar'"),
     ):
         path.write_text(json.dumps(whole | damage))

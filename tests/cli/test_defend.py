@@ -141,3 +141,19 @@ def test_a_table_of_the_paper(tmp_path):
     release = read_release(tmp_path / "r.csv", tmp_path / "r.locations.csv", step="1h")
     assert release.values.tolist() == [[4, 0]]
     assert release.locations.xy_km.tolist() == [[0.5, 0.5], [1.5, 0.5]]
+
+
+def test_the_audit_finds_the_locations_of_a_release(dataset, tmp_path, capsys):
+    """Towers, whose names say nothing of where they are: `rekindle audit release.csv` needs no more than that."""
+    truth = rk.read_dataset(dataset).truth
+    towers = rk.Locations(truth.locations.xy_km, [f"T{number}" for number in range(len(truth.locations))])
+    rk.write_counts(tmp_path / "counts.csv", rk.Trajectories(truth.cells, towers, truth.calendar).counts())
+    rk.write_locations(tmp_path / "towers.csv", towers)
+    options = (tmp_path / "counts.csv", "--locations", tmp_path / "towers.csv", "--suppress-below", 3)
+    assert run(*options, "--out", tmp_path / "release.csv") == 0
+    quick = ("--attack", "baseline", "--defence", "none", "--seeds", 1, "--workers", 1)
+    arguments = ["audit", tmp_path / "release.csv", "--out", tmp_path / "audit", *quick]
+    with pytest.raises(SystemExit) as end:
+        main([str(one) for one in arguments])
+    assert not end.value.code
+    assert (tmp_path / "audit/report.html").exists()

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.small import random_truth
+from tests.small import line, random_truth
 
 import rekindle as rk
 from rekindle.cli import main
@@ -13,18 +13,19 @@ from rekindle.io import RecoveryFolder
 TRUTH = random_truth(np.random.default_rng(3), people=6, places=4, steps=24, step="2h", start="2024-03-01 00:00")
 
 
-def evaluated(folder, confidence):
-    rk.write_dataset(folder / "data", counts=TRUTH.counts(), truth=TRUTH)
+def evaluated(folder, confidence, truth=TRUTH, found=None):
+    found = truth if found is None else found
+    rk.write_dataset(folder / "data", counts=truth.counts(), truth=truth)
     recovery = RecoveryFolder(
         folder / "out",
         attack="Mine",
         settings={},
-        locations=TRUTH.locations,
-        calendar=TRUTH.calendar,
-        people=TRUTH.people,
+        locations=found.locations,
+        calendar=found.calendar,
+        people=found.people,
     )
-    for day in TRUTH.calendar.days():
-        part = TRUTH.part(day)
+    for day in found.calendar.days():
+        part = found.part(day)
         sure = None if confidence is None else confidence[:, day]
         recovery.add(part, confidence=sure)
     with pytest.raises(SystemExit) as stop:
@@ -61,3 +62,36 @@ def test_who_claims_nothing(tmp_path, capsys):
 def test_who_does_not_say(tmp_path, capsys):
     assert "confidence" not in evaluated(tmp_path, None)
     assert "confidence" not in capsys.readouterr().out
+
+
+def test_precision_stands_beside_accuracy_and_observed_beside_all(tmp_path, capsys):
+    seen = [[True, False] * 12, [True] * 12 + [False] * 12, [False] * 24]
+    cells = [[0, 1] * 12, [4] * 12 + [-1] * 12, [-1] * 24]
+    truth = rk.Trajectories(cells, line([0]).locations, rk.Calendar("2024-03-01", "1h"), observed=seen)
+    numbers = evaluated(tmp_path, None, truth, line([0] * 24, [4] * 9 + [-1] * 15))
+    # 21 points are right, of 36 true and 33 recovered ones; all of them were observed, as 24 were.
+    assert numbers["result"]["accuracy"] == pytest.approx(21 / 36)
+    assert numbers["result"]["precision"] == pytest.approx(21 / 33)
+    assert numbers["result"]["accuracy_observed"] == pytest.approx(21 / 24)
+    assert numbers["result"]["missed"] == pytest.approx(3 / 36)
+    assert numbers["per_person"]["accuracy"] == [0.5, 0.75, None]
+    assert numbers["per_person"]["precision"] == [0.5, 1.0, None]
+    assert numbers["per_person"]["accuracy_observed"] == [1.0, 0.75, None]
+    assert numbers["per_person"]["mean_error_km"] == [0.5, 0.0, None]
+    shown = capsys.readouterr().out.splitlines()
+    for name, value in (
+        ("accuracy", "0.583"),
+        ("precision", "0.636"),
+        ("accuracy observed", "0.875"),
+        ("missed", "0.083"),
+    ):
+        assert any(line.split(" (")[0].strip(" │") == name and value in line for line in shown)
+
+
+def test_what_says_nothing_is_not_shown(tmp_path, capsys):
+    numbers = evaluated(tmp_path, None)
+    assert (numbers["result"]["accuracy_observed"], numbers["result"]["missed"]) == (None, 0.0)
+    shown = capsys.readouterr().out
+    assert "precision" in shown
+    assert "observed" not in shown
+    assert "missed" not in shown

@@ -36,13 +36,20 @@ def test_geolife_from_folder_and_zip(tmp_path):
     )
     shown = run("geolife", raw, tmp_path / "one", *options)
     assert shown.code == 0
-    assert "steps filled, not observed" in shown.out
+    assert re.search(r"points filled, not observed +│ +\d+\.\d%", shown.out)
+    assert re.search(r"longest gap filled \(--max-gap\) +│ +any", shown.out)
     run("geolife", zipped(raw, tmp_path / "raw.zip"), tmp_path / "two", *options)
     for name in ("counts.parquet", "truth.parquet", "dataset.json", "grid.png"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     info = read_dataset(tmp_path / "one").info
     assert info["preparation"]["fill"] == "nearest"
-    assert info["preparation"]["places"] == {"kind": "grid", "cell_km": 1.0, "box": [5.0, 95.0]}
+    assert info["preparation"]["places"] == {
+        "kind": "grid",
+        "cell_km": 1.0,
+        "box": [5.0, 95.0],
+        "outside": "edge",
+    }
+    assert info["preparation"]["max_gap"] is None
 
 
 def test_porto_and_cabspotting(tmp_path):
@@ -69,6 +76,26 @@ def test_points_with_names_and_skipping(tmp_path):
     assert json.loads((tmp_path / "out" / "dataset.json").read_text())["skipped"] == {"coordinates out of range": 1}
 
 
+def test_how_much_is_filled_is_said(tmp_path):
+    some_points().write_csv(tmp_path / "points.csv")
+    auto = run("points", tmp_path / "points.csv", tmp_path / "auto")
+    chosen = read_dataset(tmp_path / "auto").info
+    assert re.search(rf"longest gap filled \(--max-gap\) +│ +{chosen['preparation']['max_gap']}", auto.out)
+    assert re.search(rf"points away, not counted +│ +{chosen['points']['away']:.1%}", auto.out)
+    carried = run("points", tmp_path / "points.csv", tmp_path / "carried", "--max-gap", "none", "--step", "2min")
+    share = read_dataset(tmp_path / "carried").info["points"]
+    assert share["away"] == 0
+    assert share["filled"] > 0.5
+    assert f"Warning: {share['filled']:.0%} of the points that are counted were filled" in carried.err
+    assert "--max-gap" in carried.err
+    some = run("points", tmp_path / "points.csv", tmp_path / "some", "--max-gap", "10min")
+    assert "Warning" not in some.err
+    assert "most of what an attack is scored on was observed" in some.err
+    left = run("points", tmp_path / "points.csv", tmp_path / "left", "--outside", "away", "--box", "20,80")
+    assert left.code == 0
+    assert read_dataset(tmp_path / "left").info["points"]["away"] > chosen["points"]["away"]
+
+
 def test_an_existing_dataset_is_kept_unless_asked(tmp_path):
     some_points().write_parquet(tmp_path / "points.parquet")
     run("points", tmp_path / "points.parquet", tmp_path / "out")
@@ -89,9 +116,52 @@ def test_call_records_with_towers(tmp_path):
     assert shown.code == 0
     dataset = read_dataset(tmp_path / "out")
     assert dataset.locations.ids == ("A", "B")
-    assert (dataset.counts.values[:, 1] == 3).all()
+    assert (dataset.counts.values[:, 1] == dataset.counts.totals).all()
+    assert dataset.counts.totals.max() == 3
     refused = run("points", tmp_path / "calls.csv", tmp_path / "out2", "--location", "cell")
     assert "--location names towers; give the file that says where they are with --towers." in refused.err
+
+
+def test_towers_with_other_names(tmp_path):
+    (tmp_path / "towers.csv").write_text("cell_id;latitude;longitude\nA;48,8;2,3\nB;48,9;2,3\n")
+    (tmp_path / "masts.csv").write_text("mast,north,east\nA,48.8,2.3\nB,48.9,2.3\n")
+    some_points().select("uid", "datetime", cell=pl.lit("B")).write_csv(tmp_path / "calls.csv", separator=";")
+    calls = ("points", tmp_path / "calls.csv", tmp_path / "out", "--overwrite", "--location", "cell")
+    assert run(*calls, "--towers", tmp_path / "towers.csv").code == 0
+    names = ("--tower-location", "mast", "--tower-lat", "north", "--tower-lng", "east")
+    refused = run(*calls, "--towers", tmp_path / "masts.csv", *names[:2])
+    assert re.search(r"masts\.csv: no column .* is known as the latitude; .* name it with --tower-lat\.", refused.err)
+    assert run(*calls, "--towers", tmp_path / "masts.csv", *names).code == 0
+    assert read_dataset(tmp_path / "out").locations.ids == ("A", "B")
+
+
+def test_a_file_as_europe_writes_it(tmp_path):
+    """Semicolons, decimal commas, day first, in no order."""
+    rows = ["a;05.03.2024 08:30;59,92;10,7", "a;04.03.2024 23:30;59,91;10,7", "b;04.03.2024 00:10;59,9;10,8"]
+    (tmp_path / "points.csv").write_text("\n".join(["uid;datetime;lat;lng", *rows]) + "\n")
+    refused = run("points", tmp_path / "points.csv", tmp_path / "out")
+    assert refused.code == 2
+    assert "time '05.03.2024 08:30'" in refused.err
+    assert "--time-format %d.%m.%Y %H:%M" in refused.err
+    shown = run(
+        "points", tmp_path / "points.csv", tmp_path / "out", "--time-format", "%d.%m.%Y %H:%M", "--step", "1h"
+    )
+    assert shown.code == 0, shown.err
+    calendar = read_dataset(tmp_path / "out").calendar
+    assert (str(calendar.start), calendar.steps) == ("2024-03-04 00:00:00", 33)
+
+
+def test_offsets_across_a_clock_change(tmp_path):
+    rows = ["a,2024-03-31T01:30:00+01:00,59.9,10.7", "a,2024-03-31T03:30:00+02:00,59.91,10.7"]
+    (tmp_path / "points.csv").write_text("\n".join(["uid,datetime,lat,lng", *rows]) + "\n")
+    command = ("points", tmp_path / "points.csv", tmp_path / "out", "--step", "30min", "--skip-bad")
+    asked = run(*command)
+    assert (asked.code, "--timezone Europe/Oslo" in asked.err) == (2, True)
+    shown = run(*command, "--timezone", "Europe/Oslo")
+    assert shown.code == 0
+    assert re.search(r"clock change +.*2024-03-31 02:00:00 becomes 03:00", shown.out)
+    info = read_dataset(tmp_path / "out").info
+    assert (info["skipped"], info["timezone"]) == ({}, "Europe/Oslo")
 
 
 @pytest.mark.parametrize(
@@ -102,6 +172,8 @@ def test_call_records_with_towers(tmp_path):
         (("--fill", "spline"), "spline"),
         (("--engine", "abacus"), "abacus"),
         (("--start", "soon"), "--start"),
+        (("--max-gap", "soon"), "--max-gap is 'soon'"),
+        (("--outside", "away", "--h3", 8), "only a grid has an outside"),
     ],
 )
 def test_wrong_settings(tmp_path, options, problem):

@@ -134,10 +134,11 @@ def test_people_are_named_when_asked(work, capsys):
 def test_errors_do_not_name_people(tmp_path, capsys):
     rk.write_dataset(tmp_path / "data", counts=TRUTH.counts(), truth=TRUTH)
     table = pl.read_parquet(tmp_path / "data" / "truth.parquet")
-    for broken in (table[:-1], pl.concat([table, table[-1:]])):
+    twice = pl.concat([table, table[-1:]])
+    for broken, problem in ((table[:-1], "the truth has 0"), (twice, "the person of row 121")):
         broken.write_parquet(tmp_path / "data" / "truth.parquet")
         with pytest.raises(SystemExit):
             main(["audit", str(tmp_path / "data"), "--out", str(tmp_path / "out")])
         message = capsys.readouterr().err
-        assert "the person of row 121" in message
+        assert problem in message
         assert "Zoe" not in message

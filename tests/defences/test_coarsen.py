@@ -87,3 +87,21 @@ def test_coarser_time_keeps_a_last_step_that_is_short():
     ones[:, 0] = 1
     release = CoarserTime(step="3h")(rk.Counts(ones, row, rk.Calendar("2024-03-01 05:00", "1h")))
     assert release.calendar == rk.Calendar("2024-03-01 05:00", "3h", 3)
+
+
+def test_those_who_are_away_stay_away_and_what_was_observed_is_kept():
+    cells = np.array([[0, rk.AWAY, 3, 3], [rk.AWAY, 2, 2, rk.AWAY]])
+    observed = np.array([[True, False, False, True], [False, True, True, False]])
+    truth = rk.Trajectories(cells, rk.Locations([[x, 0.0] for x in range(4)]), rk.Calendar("2024-03-01", "1h"))
+    truth = rk.Trajectories(cells, truth.locations, truth.calendar, ["a", "b"], observed)
+    wider = CoarserSpace(km=2.0).coarsen(truth)
+    assert wider.cells.tolist() == [[0, -1, 1, 1], [-1, 1, 1, -1]]
+    assert np.array_equal(wider.observed, observed)
+    # Of each longer step the first: who is away at it is away, even if counted later.
+    longer = CoarserTime(step="2h").coarsen(truth)
+    assert longer.cells.tolist() == [[0, 3], [-1, 2]]
+    assert longer.observed.tolist() == [[True, False], [False, True]]
+    drawn = rk.Sample(share=0.5, fixed_size=True, seed=0).coarsen(truth)
+    row = truth.people_ids.index(drawn.people_ids[0])
+    assert np.array_equal(drawn.cells[0], cells[row])
+    assert np.array_equal(drawn.observed[0], observed[row])

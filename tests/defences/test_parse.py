@@ -5,6 +5,7 @@ import pytest
 
 import rekindle as rk
 from rekindle.defences import (
+    PRESETS,
     Cap,
     Chain,
     CoarserSpace,
@@ -12,6 +13,7 @@ from rekindle.defences import (
     Round,
     Sample,
     Suppress,
+    format_defence,
     make_defence,
     parse_defence,
 )
@@ -59,3 +61,13 @@ def test_parse():
     assert parse_defence("opensafely").defences == (Suppress(below=8), Round(to=5))
     assert parse_defence("none") == Chain()
     assert parse_defence("none")(counts) == Release.of(counts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["suppress:below=10", "coarser-time:step=2h", "sample:share=0.5", "round:to=5 + suppress:below=2", *PRESETS],
+)
+def test_what_is_written_is_read_again(text):
+    defence = parse_defence(text)
+    assert parse_defence(format_defence(defence)) == defence
+    assert format_defence(parse_defence("none")) == "none"

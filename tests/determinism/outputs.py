@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 
-def write_outputs(out: Path, threads: int) -> None:
+def write_outputs(out: Path) -> None:
     """Prepare points, attack the dataset with every attack, and audit it."""
     from tests.sources.raw import some_points
 
@@ -28,10 +28,8 @@ def write_outputs(out: Path, threads: int) -> None:
     points = out / "points.csv"
     some_points(people=9, rows=150).write_csv(points)
     rekindle("prepare", "points", points, out / "dataset", "--step", "2h", "--cell-km", 2)
-    settings = (
-        "--attack enhanced --attack habits --effort low --defence laplace:epsilon=1,per=event --seeds 2 --workers"
-    )
-    rekindle("audit", out / "dataset", "--out", out / "audit", *settings.split(), threads)
+    settings = "--attack enhanced --attack habits --effort low --defence laplace:epsilon=1,per=event --seeds 2"
+    rekindle("audit", out / "dataset", "--out", out / "audit", *settings.split())
     # So that days, gains and links are spread over threads although they are small.
     day_by_day.LARGE_DAY = linking.CHUNK = 2
     for name in ATTACKS:
@@ -43,4 +41,4 @@ if __name__ == "__main__":
     number = int(sys.argv[2])
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:number])
-    write_outputs(Path(sys.argv[1]), number)
+    write_outputs(Path(sys.argv[1]))

@@ -19,7 +19,13 @@ def written(tmp_path_factory):
     found = {}
     for threads, hashes in ((1, "0"), (2, "4321")):
         folder = tmp_path_factory.mktemp(f"threads-{threads}")
-        limits = ("NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+        limits = (
+            "NUMBA_NUM_THREADS",
+            "POLARS_MAX_THREADS",
+            "OMP_NUM_THREADS",
+            "OPENBLAS_NUM_THREADS",
+            "LOKY_MAX_CPU_COUNT",
+        )
         environment = os.environ | dict.fromkeys(limits, str(threads)) | {"PYTHONHASHSEED": hashes}
         command = [sys.executable, "-m", "tests.determinism.outputs", "out", str(threads)]
         here = {"PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])}

@@ -80,7 +80,7 @@ def prepared() -> str:
     from rekindle.prepare import Grid, prepare_points
     from rekindle.sources import points_from_frame
 
-    made = prepare_points(points_from_frame(some_points()), step="30min", places=Grid(cell_km=2))
+    made = prepare_points(points_from_frame(some_points()), step="30min", max_gap=None, places=Grid(cell_km=2))
     with tempfile.TemporaryDirectory() as folder:
         rk.write_dataset(Path(folder) / "dataset", counts=made.truth.counts(), truth=made.truth)
         read = rk.read_dataset(Path(folder) / "dataset")

@@ -86,6 +86,23 @@ def test_people_claimed_almost_wholly():
     assert claims.people_right == 1
 
 
+def test_claims_are_of_points_at_which_people_are_counted():
+    truth = line([0, 0, -1, -1], [-1, 3, 3, 3])
+    found = line([0, 1, 1, -1], [-1, -1, 3, 3], [-1, -1, -1, -1])
+    # Where a recovered person is away, it does not matter what the attack says.
+    sure = [[0.9, 0.3, 0.9, np.nan], [1.0, 1.0, 0.9, 0.95], [1.0] * 4]
+    result = assess_confidence(found, sure, truth, bins=2)
+    # Five points; where the true person is away, nothing is right.
+    assert result.share.tolist() == [0.2, 0.8]
+    assert result.accuracy.tolist() == [0, 0.75]
+    claims = result.claims
+    assert (claims.points, claims.points_right) == (0.8, 0.75)
+    assert (claims.people, claims.people_right) == (0.5, 1)  # of the two who are counted
+    assert precision_curve(found, sure, truth, points=5).precision[-1] == 3 / 5
+    with pytest.raises(rk.errors.InvalidData, match="No recovered person is counted"):
+        assess_confidence(line([-1, -1]), np.ones((1, 2)), line([0, 0]))
+
+
 def test_precision_falls_with_the_share_that_is_claimed():
     truth = line([0, 0, 0, 0], [1, 1, 1, 1])
     found = line([0, 0, 0, 2], [1, 1, 2, 2])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.small import line, random_truth, truths
+from tests.small import line, random_truth, shuffled, truths
 
 import rekindle as rk
 from rekindle.evaluation import map_people
@@ -41,6 +41,58 @@ def test_by_hour_and_by_location_add_up_to_the_accuracy(truth, seed):
     for shares, weights in ((found.by_hour, share_of_hour), (found.by_location, share_of_location)):
         assert np.array_equal(np.isnan(shares), weights == 0)
         assert np.nansum(shares * weights) == pytest.approx(found.accuracy.mean())
+
+
+@settings(max_examples=50, deadline=None)
+@given(truth=truths(away=True), seed=st.integers(0, 99), people=st.none() | st.integers(1, 9))
+def test_is_the_evaluation_of_people_who_come_and_go(truth, seed, people):
+    rng = np.random.default_rng(seed)
+    seen = (rng.random(truth.cells.shape) < 0.5) & truth.counted
+    truth = rk.Trajectories(truth.cells, truth.locations, truth.calendar, observed=seen)
+    recovered = shuffled(truth, rng, people)
+    found, plain = expose(recovered, truth, draws=2), rk.evaluate(recovered, truth)
+    for name in ("matched", "accuracy", "precision", "accuracy_observed", "error_km", "points", "points_observed"):
+        assert np.array_equal(getattr(found, name), getattr(plain.per_person, name), equal_nan=True)
+    assert found.people_recovered == recovered.people
+    assert found.points_recovered == plain.per_person.points_recovered
+    # By hour and by location they add up to the points that are right.
+    right = np.nansum(found.accuracy * truth.counted.sum(axis=1))
+    at = np.array([int(str(time)[11:13]) for time in truth.calendar.times()])
+    points_at = np.bincount(at, weights=truth.counted.sum(axis=0), minlength=24)
+    points_in = truth.counts().values.sum(axis=0)
+    for shares, points in ((found.by_hour, points_at), (found.by_location, points_in)):
+        assert np.array_equal(np.isnan(shares), points == 0)
+        assert np.nansum(shares * points) == pytest.approx(right)
+
+
+def test_people_who_come_and_go_by_hand():
+    # A night and a working day: the first is away at night, the second by day, the third always.
+    night, day = [2] * 6 + [-1] * 18, [-1] * 9 + [1] * 5 + [0] * 3 + [-1] * 7
+    truth = line(day, night, [-1] * 24)
+    found = expose(line([2] * 5 + [0] * 1 + [-1] * 18, [-1] * 9 + [0] * 5 + [1] * 3 + [-1] * 7), truth)
+    assert found.matched.tolist() == [1, 0, -1]
+    assert found.accuracy.tolist() == pytest.approx([0, 5 / 6, np.nan], nan_ok=True)
+    assert found.error_km.tolist() == pytest.approx([1, 2 / 6, np.nan], nan_ok=True)
+    assert found.home.tolist() == pytest.approx([np.nan, 1, np.nan], nan_ok=True)
+    assert found.work.tolist() == pytest.approx([0, np.nan, np.nan], nan_ok=True)
+    assert found.by_hour.tolist() == pytest.approx([1] * 5 + [0] + [np.nan] * 3 + [0] * 8 + [np.nan] * 7, nan_ok=True)
+    assert found.by_location.tolist() == pytest.approx([0, 0, 5 / 6, np.nan, np.nan], nan_ok=True)
+    assert np.isnan(found.accuracy_observed).all()
+    assert found.looked_up == 2
+    assert repr(found) == "Exposure(3 people, accuracy 0.357)"
+    # A home that is not among the recovered points is not found.
+    never = expose(line([-1] * 6 + [2] * 18), line(night))
+    assert never.home.tolist() == [0]
+    assert usual_location(truth, night_steps(truth.calendar)).tolist() == [-1, 2, -1]
+    with pytest.raises(rk.errors.InvalidData, match="Nobody in the truth is counted"):
+        expose(line([0, 0]), line([-1, -1]))
+
+
+def test_agreement_is_over_counted_points():
+    one = line([0, 0, -1, -1], [-1, -1, -1, 3])
+    assert agreement(one, one) == 1
+    assert agreement(one, line([-1, -1, 3, 3], [0, -1, -1, -1])) == pytest.approx(2 / 3)
+    assert agreement(one, line([0, 0, 1, 1], [-1, -1, -1, 3])) == pytest.approx(3 / 5)
 
 
 def test_people_who_are_left_over_score_nothing():

@@ -45,24 +45,44 @@ def test_ties_are_broken_at_random_by_the_seed():
 
 
 @settings(max_examples=60, deadline=None)
-@given(truth=truths(max_steps=24), seed=st.integers(0, 99), people=st.integers(1, 9))
+@given(truth=truths(max_steps=24, away=True), seed=st.integers(0, 99), people=st.integers(1, 9))
 def test_against_plain_loops(truth, seed, people):
     rng = np.random.default_rng(seed)
-    cells = rng.integers(0, len(truth.locations), (people, truth.steps))
+    cells = rng.integers(-1 if seed % 2 else 0, len(truth.locations), (people, truth.steps))
     recovered = rk.Trajectories(cells, truth.locations, truth.calendar)
     right = rng.integers(-1, people, truth.people)
     found = look_up(recovered, truth, right, draws=4, seed=seed)
-    points = [number for number in KNOWN_POINTS if number <= truth.steps]
     assert found.reidentified.shape == found.learnt.shape == (truth.people, len(KNOWN_POINTS))
-    assert np.isnan(found.reidentified[:, len(points) :]).all()
     for person in range(truth.people):
+        counted = np.flatnonzero(truth.counted[person])
+        points = [number for number in KNOWN_POINTS if number <= len(counted)]
+        assert np.isnan(found.reidentified[person, len(points) :]).all()
+        assert np.isnan(found.learnt[person, len(points) :]).all()
+        if not points:
+            continue
         random = np.random.default_rng([seed, person])
-        known = [random.choice(truth.steps, points[-1], replace=False) for _ in range(4)]
+        known = [random.choice(counted, points[-1], replace=False) for _ in range(4)]
         lots = random.random((4, len(points)))
         for at, number in enumerate(points):
             results = oracle.look_up(cells.tolist(), truth.cells[person].tolist(), known, lots[:, at], number)
             assert found.reidentified[person, at] == np.mean([best == [right[person]] for best, _ in results])
             assert found.learnt[person, at] == pytest.approx(np.mean([learnt for _, learnt in results]), nan_ok=True)
+
+
+def test_only_points_at_which_a_person_is_counted_are_known():
+    truth = line([0, -1, 0, -1, -1, 1], [-1] * 6, [-1, 2, -1, -1, -1, -1])
+    paths = line([0, -1, 0, -1, 4, 4], [-1] * 6, [3, 2, 3, 3, 3, 3])
+    found = look_up(paths, truth, np.arange(3), draws=300)
+    # Three points, of which the first two are right: two known points fit the first path best, whichever they are.
+    assert found.reidentified[0, 1] == 1
+    assert found.learnt[0, 1] == pytest.approx((0 + 1 + 1) / 3, abs=0.08)
+    # Being away at the same steps is no fit: nobody else is, and nothing is known of who is never counted.
+    assert np.isnan(found.reidentified[0, 2:]).all()
+    assert np.isnan(found.reidentified[1]).all()
+    assert np.isnan(found.learnt[1]).all()
+    # One point is all there is: nothing more is learnt from it.
+    assert found.reidentified[2, 0] == 1
+    assert np.isnan(found.learnt[2]).all()
 
 
 def test_unique_points_are_those_that_fit_nobody_else():

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from tests.reference import oracle
+from tests.small import line, truths
 
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation import mapping, mapping_kernel
 from rekindle.evaluation.mapping import Mapping, map_people
-from rekindle.evaluation.mapping_kernel import Errors, _block_sums, _Bounded, _group
+from rekindle.evaluation.mapping_kernel import Errors, _block_sums, _Bounded, _group, _mean_distance
 from rekindle.model import Calendar, Locations, Trajectories
 
 
@@ -165,12 +167,123 @@ def test_wrong_input_is_refused() -> None:
         map_people(two, three, method="best")  # type: ignore[arg-type]
 
 
-def test_very_many_people_of_unequal_number_are_matched_greedily() -> None:
-    xy = np.array([[0.0, 0.0], [1.0, 0.0]])
-    two, three = trajectories(np.zeros((2, 4), int), xy), trajectories(np.zeros((3, 4), int), xy)
-    assert map_people(two, three).method == "optimal"
-    assert map_people(two, three, dense_up_to=2).method == "greedy"
-    assert map_people(three, three, dense_up_to=2).method == "optimal"
+@settings(deadline=None, max_examples=80)
+@given(pairs(equal=False))
+def test_very_many_people_of_unequal_number_are_mapped_within_the_gap(
+    pair: tuple[Trajectories, Trajectories],
+) -> None:
+    found = map_people(*pair, dense_up_to=0, gap=1e-3)
+    assert found.method == "optimal"
+    check(found, *pair)
+    assert found.total_error_km == pytest.approx(map_people(*pair).total_error_km, rel=1e-2, abs=1e-3)
+
+
+@settings(deadline=None, max_examples=120)
+@given(truths(away=True, max_steps=20), st.integers(0, 99), st.integers(1, 9), st.sampled_from([0, 3000]))
+def test_people_who_are_away_against_plain_loops(truth: Trajectories, seed: int, people: int, dense: int) -> None:
+    rng = np.random.default_rng(seed)
+    # Somebody may be like a true person, and somebody always away.
+    cells = rng.integers(-1, len(truth.locations), (people, truth.steps))
+    cells[rng.integers(people)] = truth.cells[rng.integers(truth.people)]
+    cells[rng.integers(people)] = -1
+    recovered = Trajectories(cells, truth.locations, truth.calendar)
+    found = map_people(recovered, truth, dense_up_to=dense, gap=1e-3)
+    mine, theirs, xy = cells.tolist(), truth.cells.tolist(), truth.locations.xy_km.tolist()
+    price = oracle.price_of_away(theirs, xy)
+    assert found.away_km == pytest.approx(price)
+    pairs = [(row, at) for row, at in enumerate(found.matched) if at >= 0]
+    assert len(pairs) == len({at for _, at in pairs}) == min(people, truth.people)
+    total = sum(oracle.trajectory_error(mine[row], theirs[at], xy, price) for row, at in pairs)
+    assert found.total_error_km == pytest.approx(total, abs=1e-9)
+    # People who are left over are as if matched with somebody who is always away.
+    left = sum(len(oracle.counted(mine[row])) for row, at in enumerate(found.matched) if at < 0)
+    left += sum(len(oracle.counted(theirs[at])) for at, row in enumerate(found.recovered) if row < 0)
+    least = oracle.least_mapping_error(mine, theirs, xy) - price * left
+    assert least <= total + 1e-9
+    assert found.gap is not None
+    assert total * (1 - found.gap) <= least + 1e-9
+    if dense:
+        assert (found.gap, total) == (0, pytest.approx(least, abs=1e-9))
+    else:
+        assert total - least <= 1e-3 * (total + price * left) + 1e-3
+
+
+@pytest.mark.parametrize("dense_up_to", [0, 100])
+def test_being_away_costs_as_much_as_a_random_guess(dense_up_to: int) -> None:
+    # Four points, at 0, 2, 2 and 4: of all pairs 6/16 are in the same location, 8/16 2 km apart and 2/16 4 km.
+    truth = line([0, 2, -1], [-1, 2, 4])
+    found = map_people(line([2, 2, -1], [-1, -1, 4]), truth, dense_up_to=dense_up_to)
+    assert found.away_km == 1.5
+    assert found.matched.tolist() == [0, 1]
+    assert found.total_error_km == pytest.approx(2 + 1.5)
+    # Two of three steps at which both are counted, in the right location, outweigh one at which only one is.
+    assert map_people(line([0, 2, 4], [-1, -1, 4]), truth, dense_up_to=dense_up_to).matched.tolist() == [0, 1]
+    # People who are never counted change nothing, on either side.
+    empty = [-1, -1, -1]
+    for recovered, people in (
+        (line([2, 2, -1], empty, [-1, -1, 4]), truth),
+        (line([2, 2, -1], [-1, -1, 4]), line([0, 2, -1], [-1, 2, 4], empty)),
+    ):
+        other = map_people(recovered, people, dense_up_to=dense_up_to)
+        assert other.total_error_km == pytest.approx(found.total_error_km)
+        assert other.recovered.tolist()[:2] == ([0, 2] if recovered.people == 3 else [0, 1])
+
+
+def test_who_is_left_over_is_who_is_counted_least() -> None:
+    truth = line([0, 0, 0, 0])
+    recovered = line([1, -1, -1, -1], [1, 1, 0, 0])
+    for dense_up_to in (0, 100):
+        assert map_people(recovered, truth, dense_up_to=dense_up_to).matched.tolist() == [-1, 0]
+        assert map_people(truth, recovered, dense_up_to=dense_up_to).matched.tolist() == [1]
+
+
+def test_in_one_location_people_are_matched_by_when_they_are_counted() -> None:
+    truth = line([0, 0, -1, -1], [-1, -1, 0, 0], locations=1)
+    found = map_people(line([-1, -1, -1, 0], [0, -1, -1, -1], locations=1), truth)
+    assert (found.matched.tolist(), found.away_km, found.total_error_km) == ([1, 0], 1.0, 2.0)
+
+
+def test_nobody_is_priced_where_nobody_is_away() -> None:
+    truth = line([0, 1], [2, 3])
+    assert map_people(truth, truth).away_km == 0
+    errors = Errors(truth, truth)
+    assert errors.nearby is errors.xy
+
+
+@settings(deadline=None, max_examples=60)
+@given(truths(away=True))
+def test_points_nearby_are_never_further_apart_than_the_price_of_a_step(truth: Trajectories) -> None:
+    errors = Errors(truth, truth, padded=False)
+    if not errors.price:
+        return
+    xy, nearby = errors.xy[:-1], errors.nearby
+    apart = np.hypot(*(xy[:, None] - xy[None]).transpose(2, 0, 1))
+    close = np.hypot(*(nearby[:, None] - nearby[None]).transpose(2, 0, 1))
+    assert (close[:-1, :-1] <= apart + 1e-12).all()
+    assert (close[-1] <= errors.price + 1e-12).all()
+    assert apart.max() < errors.limit < np.hypot(*(xy - errors.xy[-1]).T).min()
+
+
+def test_hundreds_of_people_who_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapping_kernel, "SAMPLE", 20)
+    rng = np.random.default_rng(5)
+    xy = rng.random((60, 2)) * 30
+    homes, works = rng.integers(0, 60, (2, 200, 1))
+    hours = np.arange(48) % 24
+    cells = np.where((hours > 6) & (hours < 14), works, homes)
+    cells[rng.random(cells.shape) < 0.3] = -1
+    noisy = np.where(rng.random(cells.shape) < 0.2, rng.integers(-1, 60, cells.shape), cells)[rng.permutation(200)]
+    truth = trajectories(cells, xy)
+    for recovered in (trajectories(noisy, xy), trajectories(noisy[:150], xy)):
+        exact = map_people(recovered, truth)
+        sparse = map_people(recovered, truth, dense_up_to=0, gap=1e-4)
+        assert sparse.gap is not None
+        assert sparse.gap <= 3e-4
+        assert sparse.total_error_km == pytest.approx(exact.total_error_km, rel=3e-4)
+
+
+def test_the_mean_distance_of_two_points() -> None:
+    assert _mean_distance(np.array([0.0, 3.0]), np.array([0.0, 4.0]), np.array([0.25, 0.75])) == 2 * 5 * 3 / 16
 
 
 def test_the_size_of_the_data_does_not_decide_how_errors_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,28 +318,26 @@ no_jit = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="looks into ker
 
 @no_jit
 @pytest.mark.parametrize("listed", [3, 64])
-def test_a_scan_of_errors_lists_the_best(monkeypatch: pytest.MonkeyPatch, listed: int) -> None:
+@pytest.mark.parametrize("away", [0.0, 0.3])
+def test_a_scan_of_errors_lists_the_best(monkeypatch: pytest.MonkeyPatch, listed: int, away: float) -> None:
     monkeypatch.setattr(mapping_kernel, "LISTED", listed)
     monkeypatch.setattr(mapping_kernel, "LEAF", 8)
     monkeypatch.setattr(mapping_kernel, "BLOCKS", 3)
     rng = np.random.default_rng(4)
     xy = rng.random((12, 2)) * 20
     homes = rng.integers(0, 12, (30, 1))
-    here, there = (
-        Trajectories(
-            np.where(rng.random((30, 7)) < 0.4, rng.integers(0, 12, (30, 7)), homes),
-            Locations(xy),
-            Calendar("2024-01-01", "1h"),
-        )
-        for _ in range(2)
-    )
+    cells = [np.where(rng.random((30, 7)) < 0.4, rng.integers(0, 12, (30, 7)), homes) for _ in range(2)]
+    for each in cells:
+        each[rng.random((30, 7)) < away] = -1
+    here, there = (Trajectories(each, Locations(xy), Calendar("2024-01-01", "1h")) for each in cells)
     errors = Errors(here, there)
-    _, rows = _group(errors.xy, here.cells)
-    _, columns = _group(errors.xy, there.cells)
+    _, rows = _group(errors.nearby, here.cells)
+    _, columns = _group(errors.nearby, there.cells)
     assert sorted(rows) == sorted(columns) == list(range(30))
     bounded = _Bounded(errors, rows, columns)
     true = errors.between(rows, columns)
-    plain = np.array([[np.hypot(*(a - b).T).sum() for b in there.xy_km()] for a in here.xy_km()])
+    price = oracle.price_of_away(there.cells.tolist(), xy)
+    plain = np.array([[oracle.trajectory_error(a, b, xy, price) for b in there.cells] for a in here.cells])
     assert true == pytest.approx(plain[np.ix_(rows, columns)])
     for prices in (np.zeros(30), rng.random(30) * 9):
         some = rng.permutation(30)

@@ -19,7 +19,7 @@ def test_uniqueness_is_not_the_ratio_of_distinct_sets():
 
 
 @settings(max_examples=60, deadline=None)
-@given(truth=truths())
+@given(truth=truths(away=True))
 def test_against_plain_loops(truth):
     uniqueness, distinct = count_sets(truth, 6)
     assert uniqueness == uniqueness_by_k(truth, 6)
@@ -27,6 +27,17 @@ def test_against_plain_loops(truth):
     for k, share in uniqueness.items():
         assert share == pytest.approx(oracle.uniqueness(truth.cells.tolist(), k))
         assert distinct[k] >= share
+
+
+def test_people_who_are_away(monkeypatch):
+    people = line([-1, 3, 3, 1], [-1, -1, -1, -1], [-1, 1, -1, 3])
+    for block in (1 << 24, 1, 7):
+        monkeypatch.setattr(unique, "_BLOCK_CELLS", block)
+        assert top_locations(people, 3).tolist() == [[3, 1, -1], [-1, -1, -1], [1, 3, -1]]
+    # Who is never counted is nobody whom one could tell apart.
+    uniqueness, distinct = count_sets(people, 2)
+    assert (uniqueness, distinct) == ({1: 1, 2: 0}, {1: 1, 2: 0.5})
+    assert count_sets(line([-1, -1]), 1) == ({1: 0}, {1: 0})
 
 
 def test_one_pass_for_all_k(monkeypatch):

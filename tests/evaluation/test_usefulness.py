@@ -70,6 +70,20 @@ def test_errors_withheld_numbers_and_scale_by_hand():
     assert halved.count_error == 0
 
 
+def test_totals_that_vary():
+    counts = line([0, 0, -1, -1], [-1, 1, 1, -1]).counts()
+    assert counts.totals.tolist() == [1, 2, 1, 0]
+    for metric in UTILITIES:
+        assert metric.value(utility(counts, counts)) == (metric.direction == "higher")
+    # Four people-steps; one number is withheld.
+    values = counts.values.astype(float)
+    values[1, 0] = np.nan
+    found = utility(counts, Release(values, counts.locations, counts.calendar))
+    assert (found.count_error, found.location_total_error, found.hour_total_error) == (0.25, 0.25, 0.25)
+    # One comes to 1 from nowhere, and those who go leave for nowhere.
+    assert not implied_flows(counts.values.astype(float)).any()
+
+
 def test_implied_flows_by_hand():
     flows = implied_flows(np.array([[4.0, 0, 0, 0], [2, 2, 0, 0], [0, 2, 1, 1]]))
     assert flows.tolist() == [[0, 2, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]

@@ -814,7 +814,7 @@ READERS = {
             "x.csv",
             _built(_raw),
             _raw,
-            _points("x.csv", skip_bad=True, mixed_zones=True, unsorted=True),
+            _points("x.csv", skip_bad=True, utc=True, timezone="UTC"),
         ),
         Reader(
             "points csv.gz",

@@ -34,7 +34,7 @@ def rename(truth, place_names, people_names):
 def named_truths(draw):
     place_names = draw(st.lists(NAMES, min_size=7, max_size=7, unique=True))
     people_names = draw(st.lists(NAMES, min_size=7, max_size=7, unique=True))
-    return rename(draw(truths()), place_names, people_names)
+    return rename(draw(truths(away=True)), place_names, people_names)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
@@ -55,7 +55,9 @@ def test_round_trips(tmp_path, truth):
             if form == "wide" and {"datetime", "location", "count"} & set(locations.ids):
                 continue
             rk.write_counts(tmp_path / f"counts.{ending}", counts, form=form, overwrite=True)
-            assert rk.read_counts(tmp_path / f"counts.{ending}", places, step=step) == counts
+            read = rk.read_counts(tmp_path / f"counts.{ending}", places, step=step)
+            assert np.array_equal(read.values, counts.values)  # a table does not say how many people there are in all
+            assert (read.calendar, read.locations, read.people) == (counts.calendar, locations, counts.totals.max())
 
 
 def test_degrees_are_kept(tmp_path):
@@ -149,7 +151,6 @@ LONG = "datetime,location,count\n2024-01-01 00:00:00,a,2\n2024-01-01 01:00:00,b,
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (HEAD + "2024-01-01 01:00:00,1,2,0\n", ["2024-01-01 01:00:00", "3 people", "2"]),
         (HEAD + "2024-01-01 01:00:00,3,-1,0\n", ["row 2", "'b'", "whole number of at least 0", "'-1'"]),
         (HEAD + "2024-01-01 01:00:00,1.5,0.5,0\n", ["row 2", "'a'", "whole number", "'1.5'"]),
         (HEAD + "2024-01-01 01:00:00,1,1,\n", ["row 2", "'c'", "nothing"]),
@@ -170,7 +171,7 @@ LONG = "datetime,location,count\n2024-01-01 00:00:00,a,2\n2024-01-01 01:00:00,b,
         (HEAD.replace("b", "x") + "2024-01-01 01:00:00,1,1,0\n", ["'x'", "3 known locations"]),
         (HEAD.replace("c", "b") + "2024-01-01 01:00:00,1,1,0\n", ["two columns 'b'"]),
         (HEAD.replace("datetime", "time"), ["'datetime'", "time, a, b"]),
-        (HEAD.replace(",", ";"), ["'datetime'", "datetime;a;b"]),
+        (HEAD.replace(",", "~"), ["'datetime'", "datetime~a~b"]),
         (HEAD.replace("1,1,0", "0,0,0") + "2024-01-01 01:00:00,0,0,0\n", ["nobody"]),
         ("datetime\n2024-01-01\n", ["no column but"]),
         ("datetime,a,b,c\n", ["no rows"]),
@@ -179,7 +180,6 @@ LONG = "datetime,location,count\n2024-01-01 00:00:00,a,2\n2024-01-01 01:00:00,b,
         (LONG + "2024-01-01 01:00:00,x,1\n", ["row 3", "'location'", "'x'", "3 known names"]),
         (LONG + "2024-01-01 01:00:00,a,0\n2024-01-01 01:00:00,,1\n", ["row 4", "'location'", "nothing"]),
         (LONG + "2024-01-01 01:00:00,b,2\n", ["'b'", "twice", "2024-01-01 01:00:00"]),
-        (LONG + "2024-01-01 01:00:00,c,1\n", ["3 people"]),
         (LONG + "2024-01-01 01:00:00,c,-1\n", ["row 3", "'count'", "'-1'"]),
         (LONG + "2024-01-01 02:00:00,c,\n", ["row 3", "'count'", "nothing"]),
         (LONG + "2024-01-01 03:00:00,c,2\n", ["03:00:00", "missing"]),
@@ -291,7 +291,6 @@ PEOPLE = "person,datetime,location\n" + "".join(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("Ben,2024-01-01T05:20:00,b\n", ""), ["row 5", "no location", "2024-01-01 05:20:00"]),
         (("Ben,2024-01-01T05", "Ben,2024-01-01T04"), ["row 5", "twice", "2024-01-01 04:20:00"]),
         (("person,", "name,"), ["'person'"]),
         (("Ben,2024-01-01T05", ",2024-01-01T05"), ["row 7", "'person'", "nothing"]),
@@ -328,10 +327,26 @@ def change_json(path, **changes):
 CALENDAR = COUNTS.calendar.to_json()
 
 
+def test_people_of_a_dataset_who_are_not_in_its_counts(folder):
+    change_json(folder / "dataset.json", people=3)
+    assert rk.read_dataset(folder, truth=False).counts.away.tolist() == [1, 1, 1, 1]
+    with pytest.raises(rk.errors.InvalidFile, match="The truth has 2 people, the counts have 3"):
+        rk.read_dataset(folder)
+    change_json(folder / "dataset.json", people=1)
+    with pytest.raises(rk.errors.InvalidFile, match=r"counts\.parquet: `people` is 1.*2 people"):
+        rk.read_dataset(folder)
+
+
+def test_a_person_without_a_row_is_away(tmp_path):
+    path = tmp_path / "truth.csv"
+    rk.write_trajectories(path, TRUTH)
+    path.write_text(path.read_text().replace("Ben,2024-01-01T05:20:00,b\n", "").replace("04:20:00,b", "04:20:00,"))
+    assert read_trajectories(path, LOCATIONS, TRUTH.calendar).cells.tolist() == [[0, 0, 1, 1], [1, rk.AWAY, 1, 2]]
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"people": 3}, ["'people' is 3", "2"]),
         ({"people": None}, ["'people' is None"]),
         ({"calendar": None}, ["'calendar'", "None"]),
         ({"calendar": CALENDAR | {"start": 5}}, ["start and step as text"]),
@@ -474,6 +489,38 @@ def test_geojson(tmp_path, degrees):
             assert points[0] == pytest.approx([[-8.6, 41.1], [-8.6, 41.2], [-8.5, 41.1], [-8.5, 41.2]][cells[0]])
     assert kinds == {"LineString", "MultiPoint"}
     assert ("note" in found) is not degrees
+
+
+def geojson(tmp_path, cells, form):
+    places = rk.Locations.from_lat_lng([[41.1, -8.6], [41.2, -8.5]], ["a", "b"])
+    people = rk.Trajectories(cells, places, rk.Calendar("1970-01-02 00:00", "1h"))
+    rk.write_trajectories(tmp_path / "people.geojson", people, form=form)
+    return [
+        (one["properties"], one["geometry"]["type"], one["geometry"]["coordinates"])
+        for one in json.loads((tmp_path / "people.geojson").read_text())["features"]
+    ]
+
+
+def test_no_line_is_drawn_across_the_time_away(tmp_path):
+    found = geojson(tmp_path, [[0, 1, -1, -1, 0, 0], [-1, -1, -1, -1, -1, -1]], "paths")
+    assert [(one[0]["locations"], one[1]) for one in found] == [(["a", "b"], "LineString"), (["a"], "MultiPoint")]
+    assert found[1][0]["times"] == ["1970-01-02T04:00:00"]
+
+
+def test_trips_for_kepler(tmp_path):
+    """A line with the time in each point, where a stay begins and where it ends."""
+    found = geojson(tmp_path, [[0, 0, 0, 1, -1, 1]], "trips")
+    hour, day = 3600, 86_400
+    a, b = [-8.6, 41.1, 0], [-8.5, 41.2, 0]
+    assert [one[1:] for one in found] == [
+        ("LineString", [[*a, day], [*a, day + 2 * hour], [*b, day + 3 * hour]]),
+        ("LineString", [[*b, day + 5 * hour], [*b, day + 6 * hour]]),
+    ]
+    assert {one[0]["person"] for one in found} == {"0"}
+    with pytest.raises(rk.errors.InvalidFile, match=r"trips are written to \.geojson"):
+        rk.write_trajectories(tmp_path / "people.csv", TRUTH, form="trips")
+    with pytest.raises(rk.errors.InvalidSetting, match="form"):
+        rk.write_trajectories(tmp_path / "people.geojson", TRUTH, form="kepler")
 
 
 def test_only_known_endings(tmp_path):

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import rekindle as rk
-from rekindle.io import read_release, write_release
+from rekindle.io import read_published, read_release, write_release
+from rekindle.io.tables.release import WITHHELD
 from rekindle.model import Release
 
 places = rk.Locations([[0.5, 0.5], [1.5, 0.5], [2.5, 0.5]], ["(0, 0)", "(0, 1)", "(0, 2)"])
@@ -65,13 +67,54 @@ def test_withheld_marks(tmp_path):
         'datetime,"(0, 0)","(0, 1)","(0, 2)"\n2024-03-01 02:00,NA, * ,[REDACTED]\n2024-03-01 03:00,-1.5,,12\n'
     )
     assert same(read_release(tmp_path / "r.csv"), Release([[nan] * 3, [-1.5, nan, 12]], places, calendar))
-    (tmp_path / "r.csv").write_text('datetime,"(0, 0)","(0, 1)"\n2024-03-01 02:00,<10,4\n2024-03-01 03:00,<10,5\n')
-    found = read_release(tmp_path / "r.csv", withheld=["<10"])
+    (tmp_path / "r.csv").write_text('datetime,"(0, 0)","(0, 1)"\n2024-03-01 02:00,few,4\n2024-03-01 03:00,Few,5\n')
+    found = read_release(tmp_path / "r.csv", withheld=["few"])
     assert found.withheld.tolist() == [[True, False], [True, False]]
     with pytest.raises(
-        rk.errors.InvalidFile, match=r"row 1, column '\(0, 0\)': '<10' is neither a number nor a mark"
+        rk.errors.InvalidFile, match=r"row 1, column '\(0, 0\)': 'few' is neither a number nor a mark.*`withheld`"
     ):
         read_release(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize(
+    "mark", ["<10", "< 5", "≤3", "<=3", "*", "..", ".", "c", "C", "[c]", "x", ":", "-", "suppressed"]
+)
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_usual_marks_of_withheld_numbers(tmp_path, mark, separator):
+    rows = [["datetime", "location", "count"], ["2024-03-01 02:00", "a", mark], ["2024-03-01 02:00", "b", "12"]]
+    rows += [["2024-03-01 03:00", "a", "11"], ["2024-03-01 03:00", "b", "13"]]
+    (tmp_path / "r.csv").write_text("".join(separator.join(row) + "\n" for row in rows))
+    found = read_published(tmp_path / "r.csv", rk.Locations([[0.0, 0.0], [1.0, 0.0]], ["a", "b"]))
+    assert found.data.withheld.tolist() == [[True, False], [False, False]]
+    assert "1 is withheld" in found.note
+    assert rk.check(tmp_path / "r.csv") is not None
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_separators_are_told_from_names(tmp_path, separator):
+    names = ["a|b;c|d", "(0, 1)", "e;f;g"]
+    header = [f'"{name}"' if separator in name else name for name in names]
+    rows = [["datetime", *header], ["2024-03-01 02:00", "1", "", "3"], ["2024-03-01 03:00", "4", "5", "6"]]
+    (tmp_path / "r.csv").write_text("".join(separator.join(row) + "\n" for row in rows))
+    found = read_release(tmp_path / "r.csv", rk.Locations(places.xy_km, names))
+    assert found.withheld.tolist() == [[False, True, False], [False] * 3]
+
+
+def test_every_mark_is_in_the_guide():
+    guide = (Path(__file__).parents[2] / "docs/guides/datasets.md").read_text()
+    assert [mark for mark in WITHHELD if mark and f"`{mark}`" not in guide] == []
+
+
+def test_locations_beside_the_table_are_found(tmp_path):
+    there = rk.Locations([[0.0, 0.0], [3.0, 4.0], [1.0, 0.0]], ["(0, 0)", "(0, 1)", "c"])
+    release = Release([[1, nan, 2], [3, 4, nan]], there, calendar)
+    write_release(tmp_path / "r.csv", release)
+    with pytest.raises(rk.errors.InvalidFile, match=r"`locations`, or put them beside it as r\.locations\.csv"):
+        read_release(tmp_path / "r.csv")
+    rk.write_locations(tmp_path / "r.locations.csv", there)
+    assert read_release(tmp_path / "r.csv").locations == there
+    other = rk.Locations([[0.0, 0.0], [9.0, 9.0], [1.0, 0.0]], ["(0, 0)", "(0, 1)", "c"])
+    assert read_release(tmp_path / "r.csv", other).locations == other  # what is given comes first
 
 
 def test_absent_rows_are_withheld_or_zero(tmp_path):

@@ -82,3 +82,28 @@ def test_the_same_seed_gives_the_same_result():
 def test_a_membership_survives_json():
     found = infer_membership(COUNTS, CITY, targets=3)
     assert Membership.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def come_and_go():
+    """Everyone is away for the first half of the day but the last person, who is never there."""
+    cells = CITY.cells.copy()
+    cells[::2, :12] = rk.AWAY
+    cells[-1] = rk.AWAY
+    return rk.Trajectories(cells, CITY.locations, CITY.calendar)
+
+
+@pytest.mark.parametrize("method", ["exact", "knock-knock", "zero-knowledge"])
+def test_a_person_adds_nothing_while_away(method):
+    truth = come_and_go()
+    found = infer_membership(noisy(1.0)(truth), truth, method=method, targets=30)
+    assert {one.steps for one in found.people} <= {12, 24}
+    assert "29" not in {one.person for one in found.people}
+    assert found.auc > 0.5
+
+
+def test_who_is_counted_less_is_told_less():
+    truth = come_and_go()
+    found = infer_membership(noisy(0.3)(truth), truth, targets=30, draws=2000)
+    auc = {steps: np.mean([one.auc for one in found.people if one.steps == steps]) for steps in (12, 24)}
+    assert auc[12] < auc[24]
+    assert infer_membership(truth.counts(), truth, targets=30).auc == 1.0

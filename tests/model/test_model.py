@@ -134,7 +134,6 @@ def test_whole_floats_are_counts():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ([[1, 2], [2, 2], [2, 2]], ["2024-01-01 00:00:00", "3 people", "4", "1 of 3"]),
         ([[1, 2], [4, -1]], ["2024-01-01 01:00:00", "'b'", "-1"]),
         ([[1, 2], [1.5, 1.5]], ["2024-01-01 01:00:00", "'a'", "1.5"]),
         ([[1, 2], [3, np.nan]], ["2024-01-01 01:00:00", "'b'", "missing"]),
@@ -221,7 +220,7 @@ def test_no_steps_yet():
     ("cells", "settings", "words"),
     [
         ([[0, 2]], {}, ["Person 0", "index 2", "step 1"]),
-        ([[0, -1]], {}, ["-1"]),
+        ([[0, -2]], {}, ["-2", "-1 for people who are away"]),
         ([[0.0, 1.0]], {}, ["float64"]),
         ([[0], [0, 1]], {}, ["Trajectories"]),
         ([0, 1], {}, ["(2,)"]),
@@ -296,3 +295,51 @@ def test_nouns_say_what_they_are():
     assert repr(places) == "Locations(2)"
     assert repr(truth.counts()) == "Counts(2 people, 2 steps from 2024-03-01 00:00:00, 2 locations)"
     assert hash(places) == hash(rk.Locations([[0.0, 0.0], [1.0, 0.0]]))
+
+
+AWAY_TRUTH = rk.Trajectories(
+    [[0, rk.AWAY, 1], [rk.AWAY] * 3, [1, rk.AWAY, rk.AWAY]],
+    LOCATIONS,
+    HOURLY,
+    observed=[[True, False, False]] + [[False] * 3] * 2,
+)
+
+
+def test_people_may_be_away():
+    counts = AWAY_TRUTH.counts()
+    assert counts.values.tolist() == [[1, 1], [0, 0], [0, 1]]
+    assert (counts.people, counts.totals.tolist(), counts.away.tolist()) == (3, [2, 0, 1], [1, 3, 2])
+    assert AWAY_TRUTH.counted.sum() == 3
+    assert np.isnan(AWAY_TRUTH.xy_km()).all(axis=2).tolist() == (~AWAY_TRUTH.counted).tolist()
+    assert repr(counts).startswith("Counts(3 people, up to 3 away")
+    assert repr(AWAY_TRUTH).startswith("Trajectories(3 people, 67% away")
+
+
+def test_people_are_the_largest_total_unless_given():
+    counts = rk.Counts([[1, 2], [0, 1]], LOCATIONS, HOURLY)
+    assert (counts.people, counts.away.tolist()) == (3, [0, 2])
+    more = rk.Counts([[1, 2], [0, 1]], LOCATIONS, HOURLY, people=5)
+    assert (more.people, more.away.tolist(), more.part(slice(1, 2)).people) == (5, [2, 4], 5)
+    assert more != counts
+    refuses(["`people` is 2", "3 people"], rk.Counts, [[1, 2]], LOCATIONS, HOURLY, 2)
+    with pytest.raises(rk.errors.InvalidSetting, match=r"`people` is 2\.5"):
+        rk.Counts([[1, 2]], LOCATIONS, HOURLY, people=2.5)
+
+
+def test_observed_points_are_kept():
+    part = AWAY_TRUTH.part(slice(0, 2))
+    assert np.array_equal(np.asarray(part.observed)[0], [True, False])
+    assert part != rk.Trajectories(part.cells, LOCATIONS, HOURLY)
+    same = rk.Trajectories(AWAY_TRUTH.cells, LOCATIONS, HOURLY, observed=AWAY_TRUTH.observed)
+    assert same == AWAY_TRUTH
+    for observed, words in ((np.ones((3, 3), bool), ["step 1", "away"]), ([[1, 0, 0]], ["int64", "(1, 3)"])):
+        refuses(words, rk.Trajectories, AWAY_TRUTH.cells, LOCATIONS, HOURLY, observed=observed)
+
+
+def test_a_dataset_on_other_locations_keeps_who_is_away():
+    public = rk.Locations([[9.0, 9.0], *LOCATIONS.xy_km], ["x", *LOCATIONS.ids])
+    moved = rk.Dataset(AWAY_TRUTH.counts(), AWAY_TRUTH).with_locations(public)
+    assert moved.people == 3
+    assert moved.truth is not None
+    assert moved.truth.cells.tolist() == [[1, -1, 2], [-1] * 3, [2, -1, -1]]
+    assert np.array_equal(moved.truth.observed, AWAY_TRUTH.observed)

@@ -1,5 +1,6 @@
 import json
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -38,14 +39,106 @@ def table(*rows):
 
 def test_points_by_hand():
     rows = [("a", 9, 1.0, 1.0), ("a", 5, 2.0, 2.0), ("a", 31, 3.0, 3.0), ("b", 10, 4.0, 4.0)]
-    found = prepare_points(points_from_frame(table(*rows)), step="10min", places=Grid(cell_km=50, box=(0, 100)))
+    places = Grid(cell_km=50, box=(0, 100))
+    found = prepare_points(points_from_frame(table(*rows)), step="10min", max_gap=None, places=places)
     # a: the first record of a step counts; the last known fills; b: its first record counts before it, too.
     assert found.positions[:, :, 0].tolist() == [[2, 2, 2, 3], [4, 4, 4, 4]]
     assert found.observed.tolist() == [[True, False, False, True], [False, True, False, False]]
     assert found.truth.people_ids == ("a", "b")
     assert found.truth.calendar.to_json() == {"start": "2020-03-02 00:00:00", "step": "10min", "steps": 4}
     assert found.filled.tolist() == [0.5, 0.75]
-    assert found.info["filled"] == 0.625
+    assert found.info["points"] == {"observed": 0.375, "filled": 0.625, "away": 0.0}
+    assert found.truth.observed.tolist() == found.observed.tolist()
+    assert found.info["preparation"]["max_gap"] is None
+
+
+def test_long_gaps_are_left_open():
+    rows = [("a", 0, 1.0, 1.0), ("a", 50, 3.0, 3.0), ("b", 10, 4.0, 4.0), ("b", 30, 2.0, 2.0)]
+    points = points_from_frame(table(*rows))
+    places = Grid(cell_km=50, box=(0, 100))
+    found = prepare_points(points, step="10min", max_gap="20min", places=places)
+    seen = [[1, 1, 1, None, None, 3], [None, 4, 4, 2, 2, 2]]
+    assert np.array_equal(found.positions[:, :, 0], np.array(seen, float), equal_nan=True)
+    assert found.truth.counted.tolist() == [[at is not None for at in row] for row in seen]
+    assert found.observed.tolist() == [[True, *[False] * 4, True], [False, True, False, True, False, False]]
+    assert found.truth.counts().totals.tolist() == [1, 2, 2, 1, 1, 2]
+    assert found.truth.counts().people == 2
+    assert found.info["points"] == {"observed": round(4 / 12, 6), "filled": round(5 / 12, 6), "away": 0.25}
+    assert found.info["preparation"]["max_gap"] == "20min"
+    assert found.filled.tolist() == [2 / 6, 3 / 6]
+    nearest = prepare_points(points, step="10min", max_gap="20min", fill="nearest", places=places)
+    assert nearest.truth.counted.tolist()[0] == [True, True, False, False, True, True]
+    only = prepare_points(points, step="10min", max_gap=timedelta(0), places=places)
+    assert only.truth.observed is None  # nothing was filled
+    assert np.array_equal(only.observed, only.truth.counted)
+    assert only.info["points"]["filled"] == 0
+    for wrong in ("soon", "3", timedelta(hours=-1), 3):
+        with pytest.raises(InvalidSetting, match="`max_gap` is"):
+            prepare_points(points, max_gap=wrong)
+
+
+@pytest.mark.parametrize("fill", ["last", "nearest", "linear"])
+def test_a_gap_may_reach_over_the_ends_of_the_window(fill):
+    hour = 60
+    rows = [("a", 23 * hour, 1.0, 0.0), ("a", 26 * hour, 2.0, 0.0), ("a", 48 * hour + 20, 3.0, 0.0)]
+    rows += [("b", 23 * hour, 1.0, 1.0)]  # has no record in the window
+    points = points_from_frame(table(*rows, ("a", 50 * hour, 9.0, 9.0), ("a", 12 * hour, 9.0, 9.0)))
+    window = {"start": T + timedelta(days=1), "days": 1, "step": "1h", "fill": fill}
+    found = prepare_points(points, max_gap="3h", places=Grid(box=(0, 100)), **window)
+    assert found.truth.people_ids == ("a",)
+    assert np.flatnonzero(found.observed[0]).tolist() == [2]
+    known = found.positions[0, :, 0]
+    if fill == "last":
+        assert known[:6].tolist() == [1, 1, 2, 2, 2, 2]
+        assert np.isnan(known[6:]).all()
+    elif fill == "nearest":
+        assert known[:4].tolist() == [1, 2, 2, 2]
+        assert np.isnan(known[4:-1]).all()
+        assert known[-1] == 3
+    else:
+        assert known[:3] == pytest.approx([4 / 3, 5 / 3, 2])
+        assert np.isnan(known[3:]).all()
+    carried = prepare_points(points, max_gap=None, places=Grid(box=(0, 100)), **window)
+    assert (carried.positions[0, :, 0] == 2).all()
+    with pytest.raises(InvalidData, match="no point at all"):
+        prepare_points(points, start=T + timedelta(hours=51), step="1h")
+
+
+def test_the_gap_is_chosen_by_the_data():
+    regular = [("a", minute, 1.0, 1.0) for minute in range(0, 3_000, 90)]
+    found = prepare_points(points_from_frame(table(*regular, ("a", 3_600, 2.0, 2.0))), step="10min")
+    assert found.info["preparation"]["max_gap"] == "2h"  # 90 minutes, rounded up
+    assert found.info["points"]["away"] > 0
+
+
+def test_people_outside_the_box_may_be_away(tmp_path):
+    rows = [("a", 0, 1.0, 1.0), ("a", 10, 1.0, 9.0), ("a", 20, 1.1, 1.1), ("b", 0, 1.0, 9.0), ("c", 20, 0.9, 0.9)]
+    bounds = (0.9, 0.9, 1.1, 1.1)
+    points = points_from_frame(table(*rows))
+    found = prepare_points(points, step="10min", places=Grid(cell_km=50, bounds=bounds, outside="away"))
+    assert found.truth.people_ids == ("a", "c")
+    assert found.info["dropped"] == {"people who are never inside the box": 1}
+    assert found.truth.counted.tolist() == [[True, False, True], [False, False, True]]
+    assert found.truth.observed is None
+    assert np.isnan(found.positions[0, 1]).all()
+    assert found.info["preparation"]["places"]["outside"] == "away"
+    found.write(tmp_path / "out")
+    assert read_dataset(tmp_path / "out").truth == found.truth
+    edge = prepare_points(points, step="10min", places=Grid(cell_km=50, bounds=bounds))
+    assert edge.truth.people == 3
+    assert edge.truth.counted[0].all()
+    with pytest.raises(InvalidData, match=r"Nobody is ever inside.*`bounds`"):
+        prepare_points(points, places=Grid(bounds=(50.0, 50.0, 51.0, 51.0), outside="away"))
+
+
+def test_the_box_is_that_of_counted_positions():
+    rows = [("a", 0, 1.0, 1.0), ("a", 10, 2.0, 2.0), ("a", 1_000, 1.0, 1.0)]
+    points = points_from_frame(table(*rows))
+    box = (0, 60)
+    carried, left_open = (
+        prepare_points(points, step="10min", max_gap=gap, places=Grid(box=box)) for gap in (None, "0min")
+    )
+    assert len(carried.truth.locations) > len(left_open.truth.locations)
 
 
 @settings(deadline=None, max_examples=25)
@@ -56,11 +149,16 @@ def test_points_by_hand():
         max_size=60,
     ),
     st.sampled_from(["last", "nearest", "linear"]),
+    st.sampled_from([None, "auto", "0min", "3h"]),
 )
-def test_counts_are_those_of_the_truth(rows, fill):
-    found = prepare_points(points_from_frame(table(*rows)), step="30min", fill=fill, places=Grid(cell_km=20))
+def test_counts_are_those_of_the_truth(rows, fill, max_gap):
+    points = points_from_frame(table(*rows))
+    found = prepare_points(points, step="30min", fill=fill, max_gap=max_gap, places=Grid(cell_km=20))
     counts = found.truth.counts()
-    assert (counts.values.sum(axis=1) == len({row[0] for row in rows})).all()
+    if max_gap is None:
+        assert (counts.values.sum(axis=1) == len({row[0] for row in rows})).all()
+    else:
+        assert found.truth.counted.any(axis=1).all()
     for step in (0, counts.steps - 1):
         for place in range(len(counts.locations)):
             assert counts.values[step, place] == (found.truth.cells[:, step] == place).sum()
@@ -78,7 +176,9 @@ def test_counts_are_those_of_the_truth(rows, fill):
 def test_finer_steps_joined_again_are_the_coarser_steps(rows):
     """The records of the finer steps, two and two, are those of the coarser steps, and filled they are the same."""
     points = points_from_frame(table(*rows))
-    fine, coarse = (prepare_points(points, step=step, places=Grid(cell_km=20)) for step in ("10min", "20min"))
+    fine, coarse = (
+        prepare_points(points, step=step, max_gap=None, places=Grid(cell_km=20)) for step in ("10min", "20min")
+    )
     for own, seen, expected, expected_seen in zip(
         fine.positions, fine.observed, coarse.positions, coarse.observed, strict=True
     ):
@@ -169,7 +269,7 @@ def test_window_and_coverage():
     found = prepare_points(points, step="10min", start=datetime(2020, 3, 3), days=1)
     assert found.truth.steps == 144
     assert found.truth.calendar.start == datetime(2020, 3, 3)
-    best = 1 - found.filled.min()
+    best = found.observed.mean(axis=1).max()
     selected = prepare_points(points, step="10min", start=datetime(2020, 3, 3), days=1, min_coverage=best)
     assert 1 <= selected.truth.people < found.truth.people
     with pytest.raises(InvalidData, match=r"Nobody is left.*`min_coverage`"):
@@ -186,15 +286,56 @@ def test_window_and_coverage():
         prepare_points(points, start=datetime(2020, 3, 3, 0, 5), days=1)
 
 
-def test_the_offset_at_the_start_is_kept_through_a_clock_change():
-    # Clocks in Paris went forward on 2020-03-29. Noon UTC is 13:00 before, and stays 13:00 here.
+def test_the_clock_is_that_on_the_wall_through_a_change():
+    # Clocks in Paris went forward on 2020-03-29. Noon UTC is 13:00 before and 14:00 after.
     times = [datetime(2020, 3, day, 12) for day in (28, 29, 30)]
     frame = pl.DataFrame({"person": "a", "time": times, "lat": [1.0, 2.0, 3.0], "lng": 0.0})
     found = prepare_points(points_from_frame(frame, utc=True, timezone="Europe/Paris"), step="1h")
     assert found.truth.calendar.start == datetime(2020, 3, 28)
-    assert np.flatnonzero(found.observed[0]).tolist() == [13, 37, 61]
+    assert np.flatnonzero(found.observed[0]).tolist() == [13, 24 + 14, 48 + 14]
+    assert found.info["preparation"]["clock_changes"] == ["2020-03-29 02:00:00 becomes 03:00"]
+    later = prepare_points(points_from_frame(frame, utc=True, timezone="Europe/Paris"), start=datetime(2020, 3, 30))
+    assert "clock_changes" not in later.info["preparation"]
     with pytest.raises(InvalidSetting, match="'Paris'"):
-        prepare_points(points_from_frame(frame, utc=True, timezone="Paris"))
+        points_from_frame(frame, utc=True, timezone="Paris")
+
+
+def test_local_times_and_instants_of_the_same_clock_give_the_same_steps():
+    """Without a zone, 08:00 is 08:00; with one, too, whatever the offset of the day, on any side of a change."""
+    zone = ZoneInfo("Europe/Oslo")
+    local = [datetime(2024, 3, 25, 8) + timedelta(days=day, hours=3 * day) for day in range(10)]
+    for start, days in ((None, None), (datetime(2024, 3, 30), 4)):
+        found = [
+            prepare_points(
+                points_from_frame(pl.DataFrame({"person": "a", "time": times, "lat": 1.0, "lng": 2.0}), **settings),
+                step="1h",
+                start=start,
+                days=days,
+            )
+            for times, settings in (
+                (local, {}),
+                ([time.replace(tzinfo=zone).isoformat() for time in local], {"timezone": "Europe/Oslo"}),
+            )
+        ]
+        assert found[0].truth == found[1].truth
+        assert np.array_equal(found[0].observed, found[1].observed)
+
+
+def test_an_hour_that_comes_twice():
+    # Clocks in Oslo went back at 01:00 UTC. The first record of a step is the first by time, not by clock.
+    times = ["2024-10-27T02:40+02:00", "2024-10-27T02:10+01:00", "2024-10-27T04:00+01:00"]
+    frame = pl.DataFrame({"person": "a", "time": times, "lat": [1.0, 2.0, 3.0], "lng": 0.0})
+    found = prepare_points(points_from_frame(frame, timezone="Europe/Oslo"), step="1h")
+    assert np.flatnonzero(found.observed[0]).tolist() == [2, 4]
+    assert found.positions[0, [2, 4], 0].tolist() == [1.0, 3.0]
+    assert found.info["preparation"]["clock_changes"] == ["2024-10-27 03:00:00 becomes 02:00"]
+    assert found.truth.calendar.number_of_days == 1
+
+
+def test_points_of_all_centuries_are_no_calendar():
+    frame = pl.DataFrame({"person": "a", "time": ["2024-01-01T00:00Z", "9999-12-31T23:59Z"], "lat": 1.0, "lng": 2.0})
+    with pytest.raises(InvalidData, match=r"between 2024-01-01 00:00:00 and 9999-12-31.*`start`"):
+        prepare_points(points_from_frame(frame, timezone="Europe/Oslo"))
 
 
 def test_call_records_keep_their_towers():
@@ -204,9 +345,11 @@ def test_call_records_keep_their_towers():
         {"person": ["x", "x", "y"], "time": [T, T + timedelta(minutes=40), T], "cell": ["B", "C", "A"]}
     )
     points = points_from_frame(frame, location="cell", towers=towers)
-    found = prepare_points(points, step="10min", places=Towers(towers), fill="nearest")
+    found = prepare_points(points, step="10min", places=Towers(towers), fill="nearest", max_gap=None)
     assert found.truth.cells.tolist() == [[1, 1, 1, 2, 2], [0, 0, 0, 0, 0]]
     assert found.truth.locations == towers
+    left_open = prepare_points(points, step="10min", places=Towers(towers), max_gap="20min")
+    assert left_open.truth.cells.tolist() == [[1, 1, 1, -1, 2], [0, 0, 0, -1, -1]]
     with pytest.raises(InvalidSetting, match="no line between two names"):
         prepare_points(points, places=Towers(towers), fill="linear")
     with pytest.raises(InvalidSetting, match="`places`"):

@@ -3,14 +3,15 @@
 import os
 import shutil
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 import pytest
 from tests.sources.raw import some_points, some_porto_rows, write_cabs, write_geolife, write_porto
 
-from rekindle.errors import InvalidFile
+from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.model import Locations
 from rekindle.prepare import Grid, Towers, prepare_geolife, prepare_points, prepare_porto
 from rekindle.sources import points_from_frame, read_cabspotting, read_geolife, read_points, read_porto
@@ -52,7 +53,7 @@ def assert_same(ours, spark):
     assert np.array_equal(spark.observed, ours.observed)
     assert spark.info == ours.info
     if ours.positions is not None:
-        assert np.array_equal(spark.positions, ours.positions)
+        assert np.array_equal(spark.positions, ours.positions, equal_nan=True)
 
 
 @pytest.mark.parametrize("align", ["first-record", "day"])
@@ -62,6 +63,11 @@ def test_geolife(tmp_path, align):
     ours = prepare_geolife(points, **settings)
     assert ours.truth.people >= 2
     assert_same(ours, prepare_geolife(points, engine="spark", **settings))
+    if align == "day":
+        settings |= {"max_gap": "3h", "places": Grid(outside="away")}
+        ours = prepare_geolife(points, **settings)
+        assert not ours.truth.counted.all()
+        assert_same(ours, prepare_geolife(points, engine="spark", **settings))
 
 
 def test_porto(tmp_path):
@@ -105,6 +111,46 @@ def test_a_spark_frame_of_call_records(session):
     assert spark.frame.implementation.is_spark_like()
     places = Towers(towers)
     assert_same(prepare_points(ours, places=places), prepare_points(spark, engine="spark", places=places))
+
+
+@pytest.mark.parametrize(
+    ("form", "python"), [("%d.%m.%Y %H:%M", None), ("%m/%d/%y %I:%M %p", None), ("%d-%b-%Y %R", "%d-%b-%Y %H:%M")]
+)
+def test_other_forms_and_separators(tmp_path, form, python):
+    table = some_points().with_columns(pl.col("datetime").dt.strftime(python or form))
+    table.write_csv(tmp_path / "points.csv", separator=";")
+    ours = read_points(tmp_path, time_format=form)
+    spark = read_points(tmp_path, time_format=form, engine="spark")
+    assert_same(prepare_points(ours), prepare_points(spark, engine="spark"))
+
+
+def test_a_clock_change(tmp_path):
+    """Offsets that differ, and an hour that comes twice."""
+    minutes = range(0, 600, 7)
+    times = [datetime(2024, 10, 26, 22, tzinfo=UTC) + timedelta(minutes=minute) for minute in minutes]
+    zone = ZoneInfo("Europe/Oslo")
+    table = pl.DataFrame(
+        {
+            "uid": "a",
+            "datetime": [time.astimezone(zone).isoformat() for time in times],
+            "lat": [59.9 + minute / 1_000 for minute in minutes],
+            "lng": 10.7,
+        }
+    )
+    table.write_csv(tmp_path / "points.csv")
+    ours, spark = (read_points(tmp_path, timezone="Europe/Oslo", engine=engine) for engine in ("polars", "spark"))
+    assert_same(prepare_points(ours), prepare_points(spark, engine="spark"))
+
+
+def test_the_zone_of_a_column(tmp_path, session):
+    some_points().with_columns(pl.col("datetime").dt.replace_time_zone("Asia/Tokyo")).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    ours, spark = (read_points(tmp_path / "a.parquet", engine=engine) for engine in ("polars", "spark"))
+    assert ours.timezone == spark.timezone == "Asia/Tokyo"
+    assert_same(prepare_points(ours), prepare_points(spark, engine="spark"))
+    with pytest.raises(InvalidSetting, match="`timezone`"):  # the session's zone is not the data's
+        points_from_frame(session.read.parquet(str(tmp_path / "a.parquet")))
 
 
 def test_times_without_a_zone_are_local_on_spark_too(session):

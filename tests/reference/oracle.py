@@ -9,6 +9,8 @@ import math
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+AWAY = -1
+
 
 def distance(a, b):
     return math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2)
@@ -26,9 +28,30 @@ def gain(u, v):
     return entropy(u + v) - (len(u) * entropy(u) + len(v) * entropy(v)) / both
 
 
-def columns_of(row):
-    """One column for each counted person."""
-    return [place for place, count in enumerate(row) for _ in range(count)]
+def link_cost(u, v):
+    """The gain of what was seen of two days, as a share of the most it can be, times that of whole days; the most if unseen."""
+    most = entropy([0] * len(u) + [1] * len(v))
+    u_seen, v_seen = ([place for place in day if place != AWAY] for day in (u, v))
+    if not u_seen or not v_seen:
+        return most
+    return gain(u_seen, v_seen) / entropy([0] * len(u_seen) + [1] * len(v_seen)) * most
+
+
+def columns_of(row, people):
+    """One column for each counted person, and one for each person who is away."""
+    counted = [place for place, count in enumerate(row) for _ in range(count)]
+    return counted + [AWAY] * (people - len(counted))
+
+
+def with_away(cost, away_km):
+    """Away is a place without coordinates: leaving and returning cost the same from anywhere, who returns has no velocity."""
+
+    def price(xy, previous, current, place, b):
+        if current == AWAY or place == AWAY:
+            return 0.0 if current == place else away_km
+        return cost(xy, None if previous == AWAY else previous, current, place, b)
+
+    return price
 
 
 def least_cost(matrix):
@@ -67,8 +90,10 @@ def enhanced_cost(hour, first):
     return stay_cost if first else popular_cost
 
 
-def follow(cells, counts, choose_cost, lookback):
+def follow(cells, counts, choose_cost, lookback, away_km=0.0):
     """Follow a recovery and give the least cost of each step and link from where it stood.
+
+    A day is recovered with the people who are seen on it, and linked to those who were ever seen before.
 
     Returns
     -------
@@ -80,13 +105,14 @@ def follow(cells, counts, choose_cost, lookback):
     least, taken = np.full(counts.steps, np.nan), np.full(counts.steps, np.nan)
     days = list(calendar.days())
     link_least, link_taken = np.full(len(days), np.nan), np.full(len(days), np.nan)
-    people = range(len(cells))
+    known = []
     b = [[0] * len(xy) for _ in xy]
     for number, day in enumerate(days):
-        for step in range(day.start, day.stop - 1):
+        people = [person for person in range(len(cells)) if any(cell != AWAY for cell in cells[person][day])]
+        for step in range(day.start, day.stop - 1) if people else ():
             time = calendar.start + step * calendar.step
-            cost = choose_cost(time.hour, step == day.start)
-            columns = columns_of(values[step + 1])
+            cost = with_away(choose_cost(time.hour, step == day.start), away_km)
+            columns = columns_of(values[step + 1], len(people))
             matrix, own = [], 0.0
             for person in people:
                 previous = None if step == day.start else int(cells[person][step - 1])
@@ -95,19 +121,84 @@ def follow(cells, counts, choose_cost, lookback):
                 matrix.append([price[place] for place in columns])
                 own += price[int(cells[person][step + 1])]
             least[step + 1], taken[step + 1] = least_cost(matrix), own
-        if number > 0:
+        if known and people:
             past = days[max(0, number - lookback) : number]
-            today = [[int(cell) for cell in cells[person][day]] for person in people]
             matrix = [
-                [min(gain([int(cell) for cell in cells[u][before]], today[v]) for before in past) for v in people]
-                for u in people
+                [
+                    min(
+                        link_cost([int(cell) for cell in cells[u][before]], [int(cell) for cell in cells[v][day]])
+                        for before in past
+                    )
+                    for v in people
+                ]
+                for u in known
             ]
             link_least[number] = least_cost(matrix)
-            link_taken[number] = sum(matrix[person][person] for person in people)
+            link_taken[number] = sum(
+                matrix[known.index(person)][people.index(person)] for person in people if person in known
+            )
+        known = sorted({*known, *people})
         for person in people:
             for step in range(max(1, day.start), day.stop):
-                b[int(cells[person][step - 1])][int(cells[person][step])] += 1
+                before, after = int(cells[person][step - 1]), int(cells[person][step])
+                if AWAY not in (before, after):
+                    b[before][after] += 1
     return least, taken, link_least, link_taken
+
+
+AWAY = -1
+
+
+def counted(cells):
+    """The locations of a person without the steps at which they are away."""
+    return [cell for cell in cells if cell != AWAY]
+
+
+def price_of_away(truth, xy):
+    """The mean distance between two random counted points of the truth; 1 km where all are in one place."""
+    points = [cell for person in truth for cell in counted(person)]
+    number = {place: points.count(place) for place in set(points)}
+    total = sum(number[a] * number[b] * distance(xy[a], xy[b]) for a in number for b in number)
+    return total / len(points) ** 2 or 1.0
+
+
+def trajectory_error(mine, theirs, xy, price):
+    """The sum of the distances, where a step at which only one of the two is away costs the price."""
+    total = 0.0
+    for a, b in zip(mine, theirs, strict=True):
+        if (a == AWAY) != (b == AWAY):
+            total += price
+        elif a != AWAY:
+            total += distance(xy[a], xy[b])
+    return total
+
+
+def least_mapping_error(recovered, truth, xy):
+    """The least total error of a matching of all people, with people who are always away where there are too few."""
+    price, people = price_of_away(truth, xy), max(len(recovered), len(truth))
+    always = [AWAY] * len(truth[0])
+    rows, columns = ([*side] + [always] * (people - len(side)) for side in (recovered, truth))
+    return least_cost([[trajectory_error(mine, theirs, xy, price) for theirs in columns] for mine in rows])
+
+
+def share(right, points):
+    return right / points if points else math.nan
+
+
+def right(mine, theirs):
+    """At how many points both are counted in the same location."""
+    return sum(a == b for a, b in zip(mine, theirs, strict=True) if b != AWAY)
+
+
+def accuracy(mine, theirs):
+    """The share of the points at which the true person is counted that are right; exchange the two for the precision."""
+    return share(right(mine, theirs), len(counted(theirs)))
+
+
+def levenshtein_accuracy(mine, theirs):
+    """Over the counted locations, one less the edit distance as a share of the longer path."""
+    mine, theirs = counted(mine), counted(theirs)
+    return 1 - levenshtein(mine, theirs) / max(len(mine), len(theirs)) if theirs else math.nan
 
 
 def levenshtein(a, b):
@@ -121,12 +212,15 @@ def levenshtein(a, b):
 
 
 def uniqueness(cells, k):
-    """Share of people whose set of k most frequent places nobody else has; ties go to the lower index."""
+    """Share of people whose set of k most frequent places nobody else has; ties go to the lower index.
+
+    Steps at which people are away do not count, and people who are always away do not either.
+    """
     sets = []
-    for person in cells:
+    for person in filter(None, map(counted, cells)):
         places = sorted(set(person), key=lambda place: (-list(person).count(place), place))
         sets.append(frozenset(places[:k]))
-    return sum(sets.count(one) == 1 for one in sets) / len(sets)
+    return sum(sets.count(one) == 1 for one in sets) / max(len(sets), 1)
 
 
 def look_up(recovered, person, known, lots, points):
@@ -144,7 +238,7 @@ def look_up(recovered, person, known, lots, points):
         fit = [sum(path[step] == person[step] for step in steps) for path in recovered]
         best = [row for row, score in enumerate(fit) if score == max(fit)]
         picked = recovered[best[int(lot * len(best))]]
-        others = [step for step in range(len(person)) if step not in steps]
+        others = [step for step in range(len(person)) if step not in steps and person[step] != AWAY]
         learnt = sum(picked[step] == person[step] for step in others) / len(others) if others else math.nan
         results.append((best, learnt))
     return results

@@ -48,3 +48,17 @@ def test_a_guess_does_not_follow_few_numbers():
 def test_what_adds_up_is_not_guessed(city):
     values = np.where(city.counts().values == 0, np.nan, city.counts().values)
     assert guess_people(Release(values, city.locations, city.calendar)) == city.people
+
+
+def test_exact_numbers_say_the_largest_total():
+    """Nobody is guessed who was never counted, and nothing is taken for noise."""
+    values = np.array([[40, 0], [0, 35], [2, 3]])
+    release = Release(values, rk.Locations([[0, 0], [1, 0]]), rk.Calendar("2024-03-01", "1h"))
+    assert guess_people(release) == 40
+
+
+def test_behind_noise_the_largest_total_of_the_path_counts(city):
+    cells = city.cells.copy()
+    cells[:30, city.steps // 2 :] = rk.AWAY
+    half = rk.Trajectories(cells, city.locations, city.calendar)
+    assert abs(guess_people(LaplaceNoise(epsilon=3.0, per="event", seed=0)(half)) - 60) <= 4

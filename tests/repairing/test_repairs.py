@@ -18,18 +18,22 @@ from rekindle.defences import (
     Suppress,
 )
 from rekindle.model import AppliedDefence, Release
-from rekindle.repairing import REPAIRS, guess_people, repair
+from rekindle.repairing import REPAIRS, guess_people, hold_still, repair
+from rekindle.repairing.observations import exact_totals
 from rekindle.repairing.whole import nearest_counts
 
 
 @settings(max_examples=60, deadline=None)
-@given(truth=truths())
+@given(truth=truths(away=True))
 def test_untouched_counts_come_back(truth):
+    """Exact numbers are never changed, whatever they add up to."""
     counts = truth.counts()
-    assert repair(Release.of(counts)) == counts
     assert repair(counts) == counts
+    untouched = Release(counts.values, counts.locations, counts.calendar, [AppliedDefence(name="None", exact=True)])
+    assert np.array_equal(repair(untouched).values, counts.values)
+    assert repair(untouched).people == counts.totals.max()
     for one in REPAIRS.values():
-        assert one(Release.of(counts), truth.people) == counts
+        assert one(untouched, truth.people) == counts
 
 
 published = hnp.arrays(
@@ -67,7 +71,14 @@ def test_any_release_becomes_valid_counts(values, stated, people, how):
     release = Release(values, places, rk.Calendar("2024-03-01", "1h"), stated)
     before = release.values.copy()
     people = people or guess_people(release)
+    exact = exact_totals(release)
+    if exact is not None and exact.max() > people:
+        with pytest.raises(rk.errors.InvalidData, match="`people` is"):
+            REPAIRS[how](release, people)
+        return
     counts = REPAIRS[how](release, people)
+    if exact is not None:
+        assert np.array_equal(counts.values, values)
     assert counts.people == people
     assert counts == REPAIRS[how](release, people)
     assert np.array_equal(release.values, before, equal_nan=True)
@@ -78,7 +89,8 @@ def naive(release, people):
     values = np.maximum(np.nan_to_num(release.values), 0.0)
     sums = values.sum(axis=1, keepdims=True)
     share = np.where(sums > 0, values / np.maximum(sums, 1e-9), 1 / values.shape[1]) * people
-    return nearest_counts(share, people, np.zeros(share.shape), np.full(share.shape, np.inf), share < 0)
+    totals = np.full(len(values), people)
+    return nearest_counts(share, totals, np.zeros(share.shape), np.full(share.shape, np.inf), share < 0)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])
@@ -109,7 +121,7 @@ def test_better_than_a_naive_repair(city, defence):
 
 
 @settings(max_examples=60, deadline=None)
-@given(truth=truths(), below=st.integers(2, 5), zeros=st.booleans(), how=st.sampled_from([*REPAIRS]))
+@given(truth=truths(away=True), below=st.integers(2, 5), zeros=st.booleans(), how=st.sampled_from([*REPAIRS]))
 def test_exact_numbers_are_kept(truth, below, zeros, how):
     counts = truth.counts()
     try:
@@ -204,3 +216,76 @@ def test_a_stated_base_is_used_where_numbers_share_a_larger_one():
     release = Round(to=2)(counts)
     assert release.values.tolist() == [[4, 4, 4], [6, 4, 2]]
     assert np.abs(repair(release, 11).values - release.values).max() <= 1
+
+
+def without_phones_at_night(truth, share=0.4):
+    """The same city, where that share of the people is away from 23:00 to 06:00."""
+    cells, hours = truth.cells.copy(), truth.calendar.times().astype("datetime64[h]").astype(int) % 24
+    off = np.random.default_rng(0).random(truth.people) < share
+    cells[np.ix_(off, (hours >= 23) | (hours < 6))] = rk.AWAY
+    return rk.Trajectories(cells, truth.locations, truth.calendar)
+
+
+@pytest.fixture(scope="module")
+def sleepy():
+    return without_phones_at_night(rk.SyntheticCity(people=400, days=3, step="1h", seed=1).trajectories())
+
+
+@pytest.mark.parametrize("how", REPAIRS)
+@pytest.mark.parametrize(
+    ("defence", "off"),
+    [
+        (LaplaceNoise(epsilon=3.0, per="event", seed=0), 0.02),
+        (GeometricNoise(epsilon=0.5, per="event", seed=0), 0.06),
+        (Suppress(below=3), 0.05),
+        (Suppress(below=3, zeros=False), 0.03),
+        (Round(to=3), 0.05),
+        (Round(to=5), 0.05),
+    ],
+    ids=lambda value: value.describe() if isinstance(value, rk.defences.Defence) else None,
+)
+def test_repaired_totals_follow_people_who_come_and_go(sleepy, defence, off, how):
+    truth = sleepy.counts()
+    found = REPAIRS[how](defence(sleepy), sleepy.people)
+    assert found.people == sleepy.people
+    assert found.totals.max() <= sleepy.people
+    assert np.abs(found.totals - truth.totals).mean() <= off * sleepy.people
+    assert np.abs(sleepy.people - truth.totals).mean() > 0.1 * sleepy.people  # what a constant total would be off by
+
+
+@pytest.mark.parametrize(
+    "defence",
+    [
+        LaplaceNoise(epsilon=1.0, per="event", seed=0),
+        GeometricNoise(epsilon=0.3, per="event", seed=1),
+        Suppress(below=3),
+        Suppress(below=5, zeros=False),
+        Round(to=5),
+        Cap(at=4),
+        Chain([Suppress(below=3), Round(to=5)]),
+    ],
+    ids=lambda defence: defence.describe(),
+)
+def test_where_nobody_is_away_the_total_stays_the_same(city, defence):
+    for one in REPAIRS.values():
+        assert (one(defence(city), city.people).totals == city.people).all()
+
+
+def test_a_number_of_people_below_the_totals_is_refused(city):
+    with pytest.raises(rk.errors.InvalidData, match="`people` is 59, but the counts"):
+        repair(Release.of(city.counts()), 59)
+
+
+def test_who_is_never_counted_is_away_behind_noise_too(city):
+    """Of 90 known people 60 are in each step."""
+    found = repair(LaplaceNoise(epsilon=3.0, per="event", seed=0)(city), 90)
+    assert found.people == 90
+    assert np.abs(found.totals - 60).max() <= 1
+
+
+def test_the_reference_in_which_nobody_moves_follows_the_totals(sleepy):
+    truth = sleepy.counts()
+    still = hold_still(truth)
+    assert np.array_equal(still.totals, truth.totals)
+    full = still.values[truth.totals == sleepy.people]
+    assert (full == full[0]).all()

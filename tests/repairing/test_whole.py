@@ -23,7 +23,7 @@ def test_the_table_is_the_nearest_of_all(data, places, people):
         for table in itertools.product(range(people + 1), repeat=places)
         if sum(table) == people and (low[0] <= table).all() and (table <= high[0]).all()
     ]
-    found = nearest_counts(guess, people, low, high, np.zeros(guess.shape, bool))
+    found = nearest_counts(guess, np.array([people]), low, high, np.zeros(guess.shape, bool))
     assert found.sum() == people
     assert (found >= 0).all()
     if fitting:
@@ -35,5 +35,5 @@ def test_the_table_is_the_nearest_of_all(data, places, people):
 
 def test_people_beyond_the_limits_go_where_a_cap_may_hide_them():
     limits = np.array([[3.0, 1.0, 0.0]])
-    found = nearest_counts(limits, 9, limits, limits, limits == 3)
+    found = nearest_counts(limits, np.array([9]), limits, limits, limits == 3)
     assert found.tolist() == [[8, 1, 0]]

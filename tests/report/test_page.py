@@ -15,8 +15,9 @@ from tests.report.hostile import HOSTILE, hostile_audit, hostile_truth
 from tests.report.made import around, made, release, repaired
 
 import rekindle as rk
-from rekindle.auditing import audit
+from rekindle.auditing import Growth, Identity, audit
 from rekindle.auditing.verdict import RULE
+from rekindle.defences import Sample
 from rekindle.report.page import _encode, build_page
 from rekindle.report.words import headline, percent, summary
 
@@ -57,7 +58,7 @@ def decode(text, steps):
     cells = []
     while len(cells) < steps:
         token = numbers.pop(0)
-        cells += [token // 2] * (numbers.pop(0) + 2 if token % 2 else 1)
+        cells += [token // 2 - 1] * (numbers.pop(0) + 2 if token % 2 else 1)
     assert not numbers
     return cells
 
@@ -175,7 +176,7 @@ def test_is_small_even_where_nobody_ever_stays(people, steps):
 def test_encoding_is_lossless():
     rng = np.random.default_rng(0)
     for places in (1, 2, 64, 65, 70_000):
-        cells = np.repeat(rng.integers(0, places, 60), rng.integers(1, 300, 60))
+        cells = np.repeat(rng.integers(-1, places, 60), rng.integers(1, 300, 60))
         assert decode(_encode(cells), len(cells)) == cells.tolist()
 
 
@@ -197,7 +198,7 @@ def test_towers_in_place_of_cells():
     truth = rk.Trajectories(rng.integers(0, 12, (6, 24)), locations, rk.Calendar("2024-01-01", "1h", 24))
     text = build_page(audit(truth, attacks=[rk.Enhanced()], defences=[], seeds=1, workers=1))
     assert '"side":null' in text
-    assert re.search(r'<circle class="(shade\d|nobody)"', text)
+    assert re.search(r'<circle class="place (t\d s\d|nobody)"', text)
 
 
 @pytest.mark.parametrize("include_truth", [False, True])
@@ -232,7 +233,10 @@ def shown(**more):
 
 def test_shows_both_axes_of_the_verdict_and_the_rule():
     text = shown(advantage=around(0.05), half=8, almost=8, of=300)
-    assert "Little on average, but 8 of 300 people are almost wholly exposed. High risk" in text
+    assert (
+        "Little on average, but 8 of 300 people are almost wholly exposed. High risk Do not publish as it is." in text
+    )
+    assert text.index("8 of 300 people with more than half") < text.index("5% advantage over chance")
     assert "On average: low, by the upper limit of the advantage over chance, 7%." in text
     assert "By people: high" in text
     assert RULE in text
@@ -284,3 +288,70 @@ def test_membership_has_a_section_of_its_own():
     assert "no noise, no bound" in page
     untested = replace(found, releases=tuple(replace(one, membership={}) for one in found.releases))
     assert 'id="membership"' not in build_page(untested)
+
+
+def test_says_what_was_audited_when_and_how():
+    identity = Identity(
+        "<b>city</b>", "2026-11-17T08:30:00Z", "0123456789abcdef" * 4, "rekindle audit 'a b'", "0.2.0"
+    )
+    text = shown(identity=identity)
+    assert "<b>city</b> 8 people" in text
+    assert "Made 2026-11-17 at 08:30:00 UTC by Rekindle 0.2.0; input 0123456789ab" in text
+    assert "0123456789abcdef" * 4 in text
+    assert "rekindle audit 'a b'" in text
+    assert "Unnamed dataset" in shown()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_has_an_annex_of_evidence(known):
+    found = hostile_audit(known)
+    text = " ".join(" ".join(Reader(build_page(found)).text).split())
+    for one in found.evidence:
+        assert f"{one.heading} {one.finding}" in text
+    assert "complian" not in build_page(found).lower()
+
+
+@pytest.mark.parametrize("include_truth", [False, True])
+def test_no_real_id_is_anywhere_in_it_unless_asked_for(tmp_path, include_truth):
+    """Not in the text, the replay, an attribute or the numbers: the whole of both files is searched."""
+    city = hostile_truth()
+    ids = [f"zoe+{at}@example.org" for at in range(city.people)]
+    truth = rk.Trajectories(city.cells, city.locations, city.calendar, ids)
+    found = audit(truth, attacks=[rk.Baseline()], defences=[Sample(share=0.5)], seeds=1, workers=1)
+    for names in (False, True):
+        found.to_html(tmp_path / "report.html", include_truth=include_truth, names=names)
+        found.write_json(tmp_path / "audit.json", names=names)
+        for file in ("report.html", "audit.json"):
+            text = (tmp_path / file).read_text()
+            assert ("zoe" in text, "example.org" in text) == (names, names), file
+
+
+def test_places_have_coordinates_where_they_are_known():
+    city = hostile_truth()
+    degrees = np.c_[59.9 + city.locations.xy_km[:, 1] / 111.2, 10.7 + city.locations.xy_km[:, 0] / 55.8]
+    truth = rk.Trajectories(city.cells, rk.Locations(city.locations.xy_km, None, degrees), city.calendar)
+    page = build_page(audit(truth, attacks=[rk.Baseline()], defences=[], seeds=1, workers=1))
+    assert re.search(r"<title>\d+ \(59\.9\d+° N, 10\.7\d+° E\): ", page)
+    assert "59.92° N</text>" in page
+    data = json.loads(Reader(page).scripts[0])
+    assert data["degrees"] == degrees.round(5).tolist()
+    assert json.loads(Reader(build_page(hostile_audit())).scripts[0])["degrees"] is None
+
+
+def test_says_why_accuracy_falls_with_more_days_where_it_does():
+    falling = {"habits": (Growth(1, 0.5, 0.5, 0.2), Growth(2, 0.4, 0.6, 0.3))}
+    assert "Why accuracy can fall with more days" in shown(growth=falling)
+    assert "Why accuracy can fall" not in shown()
+
+
+def test_people_who_are_away_can_be_shown():
+    found = made()
+    cells = found.recovered.cells.copy()
+    cells[:, 3:9] = -1
+    away = replace(found.recovered)
+    object.__setattr__(away, "cells", cells)
+    page = build_page(replace(found, recovered=away, truth=away), include_truth=True)
+    data = json.loads(Reader(page).scripts[0])
+    assert decode(data["people"][0]["truth"], away.steps)[2:10] == [cells[0, 2], *[-1] * 6, cells[0, 9]]
+    hours = sum(float(n.replace(",", "")) for n in re.findall(r"of ([\d,.]+) person-hours", page))
+    assert hours == pytest.approx((cells >= 0).sum())

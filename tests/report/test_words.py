@@ -4,7 +4,7 @@ import pytest
 from tests.report.made import around, made, release, repaired
 
 from rekindle.auditing.risk import Estimate
-from rekindle.report.words import advice, headline, level, percent, plural, reasons, summary, within
+from rekindle.report.words import advice, decision, error, headline, level, percent, plural, reasons, summary, within
 
 
 @pytest.mark.parametrize(("share", "text"), [(0, "0%"), (0.001, "under 1%"), (-0.001, "0%"), (0.314, "31%"), (-0.1, "-10%"), (0.999, "over 99%"), (1, "100%")])  # fmt: skip
@@ -59,33 +59,57 @@ def test_nobody_exposed_is_said_in_words():
     assert "For none of the 8 people was more than half of their time recovered" in " ".join(summary(made()))
 
 
-def test_advice_counts_defences():
+def test_the_decision_stands_in_words():
+    assert decision(made(around(0.05))) == "These attacks give no reason not to publish it as it is."
+    assert decision(made(around(0.5))) == "Do not publish as it is. No defence was tried."
+    one = decision(made(around(0.5), defended=[repaired()]))
+    assert one.startswith(
+        "Do not publish as it is. The one defence tried is not enough: with “noise”, an advantage over chance of 30%"
+    )
+    several = decision(made(around(0.5), defended=[repaired(0.4), repaired()]))
+    assert "None of the 2 defences tried is enough: even with “noise”, an advantage over chance of 30%" in several
+    assert decision(made(Estimate(0.25, -0.13, 0.85))).startswith(
+        "Do not publish as it is: a high risk cannot be ruled out."
+    )
+    assert decision(made(truth=None)).startswith("Whether to publish it cannot be said")
+
+
+def test_the_decision_wants_nobody_exposed():
+    exposing, safe = release("coarser", around(0.05), 1, 1, 300), release("safe", around(0.05))
+    assert "is not enough" in decision(made(around(0.5), defended=[exposing]))
+    assert decision(made(around(0.5), defended=[exposing, safe])) == (
+        "Do not publish as it is. Publish with “safe”: an advantage over chance of 5% remains, nobody is exposed, and the "
+        "counts are off by 25%."
+    )
+
+
+def test_advice_names_every_defence_that_was_tried():
     assert advice(made()) == ["No defence was tried."]
-    assert (
-        "The one defence tried does not clearly bring the risk down to low. It leaves"
-        in advice(made(around(0.5), defended=[repaired()]))[0]
+    tried = [release("safe", around(0.05)), release("some", around(0.2)), release("none", around(0.5), 8, 8)]
+    enough, some, none = advice(made(around(0.5), 8, 8, defended=tried))
+    assert enough.startswith(
+        "Enough to bring the risk down to low. “safe”: advantage 5%, nobody exposed, counts off by 25%."
     )
-    several = advice(made(around(0.5), defended=[repaired(), repaired(0.4)]))[0]
-    assert (
-        "None of the 2 defences tried clearly brings the risk down to low. The best of them, “noise”, leaves"
-        in several
-    )
+    assert some.startswith("Helps, but not enough. “some”: ")
+    assert none.startswith("No clear help. “none”: advantage 50%, 8 of 8 exposed, ")
+    needless = advice(made(around(0.05), defended=tried))
+    assert needless == [
+        "No defence is needed against these attacks. How far each would put the published counts off: “safe”, 25%; "
+        "“some”, 25%; “none”, 25%."
+    ]
 
 
-def test_a_safe_release_needs_no_defence():
-    assert "needs no defence" in advice(made(around(0.05), defended=[repaired()]))[0]
-
-
-def test_advice_wants_nobody_exposed():
-    exposing = release("coarser", around(0.05), 1, 1, 300)
-    assert "“coarser”, nobody" not in advice(made(around(0.5), defended=[exposing]))[0]
-    assert "does not clearly bring" in advice(made(around(0.5), defended=[exposing]))[0]
-    safe = release("coarser", around(0.05))
-    assert "brings the risk down to low is “coarser”" in advice(made(around(0.5), defended=[safe]))[0]
+def test_fewer_exposed_people_are_a_help():
+    fewer = release("fewer", around(0.5), 2, 1)
+    assert advice(made(around(0.5), 8, 8, defended=[fewer]))[0].startswith("Helps, but not enough. “fewer”")
 
 
 def test_a_sample_is_not_praised_for_those_it_leaves_out():
-    sample = release("a sample of 10%", around(0.8), 6, 6, included=0.1)
-    found = " ".join(advice(made(around(0.8), 6, 6, defended=[sample])))
-    assert "does not clearly bring the risk down to low" in found
-    assert "No clear help against recovering paths: “a sample of 10%” (for the 10% of people in it)." in found
+    sample = release("a sample of 10%", around(0.8), 8, 6, included=0.1)
+    found = made(around(0.8), 6, 6, defended=[sample])
+    assert "not enough: with “a sample of 10%” (for the 10% of people in it), an advantage" in decision(found)
+    assert advice(found)[0].startswith("No clear help. “a sample of 10%” (for the 10% of people in it): ")
+
+
+def test_large_errors_are_readable():
+    assert [error(0.3), error(9.9), error(30.36)] == ["30%", "990%", "30 times"]

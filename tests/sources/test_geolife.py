@@ -73,9 +73,8 @@ def test_bad_line(tmp_path, line, problem):
     write_plt(tmp_path, "000", walk(T0 - timedelta(days=2)))
     file = write_plt(tmp_path, "000", walk())
     file.write_text(plt_text(walk()) + line + plt_text(walk(T0 + timedelta(hours=1), 1))[len(HEADER) :], newline="")
-    with pytest.raises(InvalidFile, match=rf"{file.name}: line 10: {problem}.*`skip_bad=True`") as refused:
+    with pytest.raises(InvalidFile, match=rf"{file.name}: line 10: {problem}.*`skip_bad=True`"):
         read_geolife(tmp_path)
-    assert "`unsorted=True`" not in str(refused.value)
     points = read_geolife(tmp_path, skip_bad=True)
     assert points.info["skipped"] == {problem: 1}
     assert collect(points.frame).height == 7

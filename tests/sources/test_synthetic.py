@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import itertools
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidSetting
-from rekindle.model import Trajectories
+from rekindle.model import AWAY, Trajectories
 from rekindle.sources.synthetic import SyntheticCity
 
 ROUTINE = {"share_night_workers": 0.0, "share_without_routine": 0.0}
@@ -213,6 +214,10 @@ def test_the_smallest_city() -> None:
         {"share_without_routine": 1, "share_night_workers": 0, "share_without_work": 0},
         {"share_night_workers": 0.1, "share_without_work": 0.2, "share_without_routine": 0.7},
         {"start": dt.datetime(2024, 1, 1, 5), "step": dt.timedelta(minutes=10)},
+        {"share_visitors": 1, "days": 1, "visit_nights": 40},
+        {"share_commuters_from_outside": 1, "width_km": 1, "height_km": 1},
+        {"share_phones_off_at_random": 1, "share_phones_off_at_night": 1},
+        {"share_phones_off_at_night": 1, "irregularity_min": 600},
     ],
 )
 def test_odd_settings(settings: dict[str, object]) -> None:
@@ -253,6 +258,8 @@ def test_progress_is_told_of_every_block() -> None:
         ({"share_night_workers": 1.1}, "share_night_workers is 1.1; it must be a share from 0 to 1"),
         ({"share_out_after_work": -0.1}, "share_out_after_work is -0.1"),
         ({"share_night_workers": 0.6, "share_without_work": 0.6}, "1.25 together"),
+        ({"share_visitors": 0.7, "share_moving_in_or_out": 0.5}, "1.2 together"),
+        ({"visit_nights": 0.5}, "visit_nights is 0.5; it must be at least 1"),
         ({"step": "7min"}, "divide 24 hours"),
         ({"step": "soon"}, "The step is 'soon'"),
         ({"start": "someday"}, "The start is 'someday'"),
@@ -262,3 +269,121 @@ def test_progress_is_told_of_every_block() -> None:
 def test_invalid_settings_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidSetting, match=message):
         SyntheticCity(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "digest"),
+    [
+        ({"people": 60}, "ccb8fb00ac40f028"),
+        ({"people": 2100, "days": 3, "step": "1h", "seed": 4}, "31501c676aa2cc00"),
+        (
+            {"people": 50, "days": 9, "step": "10min", "start": "2024-01-05 06:00", "share_night_workers": 0.3},
+            "fee708db9e09ff68",
+        ),
+    ],
+)
+def test_cities_in_which_nobody_is_away_stay_as_they_were(settings: dict[str, object], digest: str) -> None:
+    truth = SyntheticCity(**settings).trajectories()  # type: ignore[arg-type]
+    assert hashlib.sha256(truth.cells.tobytes()).hexdigest().startswith(digest)
+
+
+def away(truth: Trajectories) -> NDArray[np.bool_]:
+    """(people, days, steps of a day) bool."""
+    return ~truth.counted.reshape(truth.people, -1, truth.calendar.steps_per_day)
+
+
+def test_phones_are_off_at_night_out_of_habit() -> None:
+    city = SyntheticCity(people=60, share_phones_off_at_night=0.4)
+    truth = city.trajectories()
+    off = away(truth)
+    assert off[:, 0, 6].sum() == pytest.approx(24, abs=1)  # 40% at 03:00, every night the same people
+    assert (off[:, :, 6] == off[:, :1, 6]).all()
+    assert not off[:, :, 22:40].any()  # from 11:00 to 20:00 all are on
+    assert truth.counts().totals.min() == 60 - off[:, 0, 6].sum()
+    assert truth.counts().people == 60
+    # Everyone has hours of their own, which vary by some minutes from night to night.
+    fine = SyntheticCity(people=200, step="2min", share_phones_off_at_night=1).trajectories()
+    on_at = (~away(fine)[:, :, 60:]).argmax(axis=2) / 30 + 2
+    assert 6.7 < on_at.mean() < 7.3
+    assert on_at.mean(axis=1).std() > 0.5
+    assert 0.2 < on_at.std(axis=1).mean() < 0.3
+    # When they are on, they are where they would be without.
+    everyone = SyntheticCity(people=60).trajectories()
+    assert (truth.cells == everyone.cells)[truth.counted].all()
+
+
+def test_phones_are_off_at_random() -> None:
+    truth = SyntheticCity(people=500, share_phones_off_at_random=0.3).trajectories()
+    off = away(truth)
+    assert off.mean(axis=(0, 1)) == pytest.approx(0.3, abs=0.05)  # at any hour
+    assert off.mean(axis=(1, 2)).std() < 0.1  # no matter whose
+    changes = np.diff(truth.counted, axis=1).mean()
+    assert changes == pytest.approx(
+        2 * 0.3 * 0.7 * 0.25, rel=0.1
+    )  # a step of 30 minutes begins another 2 hours in 1 of 4
+    everyone = SyntheticCity(people=500).trajectories()
+    assert (truth.cells == everyone.cells)[truth.counted].all()
+
+
+def test_visitors_come_once_and_stay_for_some_nights() -> None:
+    truth = SyntheticCity(people=1000, days=20, step="1h", share_visitors=0.3, visit_nights=4).trajectories()
+    there = truth.counted
+    visitors = ~there.all(axis=1)
+    assert visitors.sum() == pytest.approx(300, abs=3)
+    assert there.any(axis=1).all()
+    coming, leaving = ((np.diff(there.astype(int), axis=1) == way).sum(axis=1) for way in (1, -1))
+    assert coming.max() == leaving.max() == 1
+    whole = (coming == 1) & (leaving == 1)
+    # From 14:00 to 11:00; of the longest visits, more reach beyond the 20 days.
+    assert there[whole].sum(axis=1).mean() / 24 == pytest.approx(4 - 3 / 24, abs=0.3)
+    totals = truth.counts().totals[24:-24]
+    assert totals.std() < 0.05 * totals.mean()  # they come and go all the time
+    # They do not work; everyone else does as before.
+    no_visitors = SyntheticCity(people=1000, days=20, step="1h").trajectories()
+    assert not np.array_equal(truth.cells[visitors][there[visitors]], no_visitors.cells[visitors][there[visitors]])
+    assert np.array_equal(truth.cells[~visitors], no_visitors.cells[~visitors])
+
+
+def test_commuters_are_counted_only_while_they_are_inside() -> None:
+    settings = {"people": 500, "share_without_work": 0.0, "share_staying_home": 0.0}
+    truth = SyntheticCity(share_commuters_from_outside=0.4, step="10min", **settings).trajectories()  # type: ignore[arg-type]
+    commuters = ~truth.counted.all(axis=1)
+    assert commuters.sum() == pytest.approx(200, abs=3)
+    off = away(truth)[commuters]
+    assert off[:, :, 18].all()  # 03:00
+    assert off[:, 5:].all()  # the weekend
+    assert off[:, :5, 72].mean() < 0.02  # noon
+    # They come and go over the edge of the city.
+    comes = np.argwhere(np.diff(truth.counted.astype(int), axis=1) == 1)
+    first = truth.locations.xy_km[truth.cells[comes[:, 0], comes[:, 1] + 1]]
+    from_edge = np.minimum(first, 10 - first).min(axis=1)
+    assert from_edge.max() < 25 / 6 + 1
+    # Everyone else does as before.
+    residents = SyntheticCity(step="10min", **settings).trajectories()  # type: ignore[arg-type]
+    assert np.array_equal(truth.cells[~commuters], residents.cells[~commuters])
+
+
+def test_people_move_in_or_out_once() -> None:
+    truth = SyntheticCity(people=400, days=10, step="1h", share_moving_in_or_out=0.5).trajectories()
+    there = truth.counted
+    change = np.diff(there.astype(int), axis=1)
+    assert (change != 0).sum(axis=1).max() == 1
+    comes, leaves = (change == 1).any(axis=1), (change == -1).any(axis=1)
+    assert (comes | leaves).sum() == pytest.approx(200, abs=3)
+    assert 80 < comes.sum() < 120
+    everyone = SyntheticCity(people=400, days=10, step="1h").trajectories()
+    assert (truth.cells == everyone.cells)[there].all()
+
+
+def test_people_who_come_and_go_stay_the_same_with_more_of_them_and_more_days() -> None:
+    habits = {
+        "share_phones_off_at_night": 0.3,
+        "share_phones_off_at_random": 0.1,
+        "share_commuters_from_outside": 0.2,
+    }
+    few = SyntheticCity(people=100, days=2, **habits).trajectories()  # type: ignore[arg-type]
+    more = SyntheticCity(people=2100, days=4, **habits).trajectories()  # type: ignore[arg-type]
+    assert np.array_equal(more.cells[:100, : few.steps], few.cells)
+    # One setting does not change who is away for another reason.
+    alone = SyntheticCity(people=100, days=2, share_phones_off_at_night=0.3).trajectories()
+    assert (few.cells[alone.cells == AWAY] == AWAY).all()

@@ -40,9 +40,10 @@ PARENT, CHILD, AFTER, BEFORE, LINKED, DEPTH, STACK = range(7)
 Ints = NDArray[np.int64]
 Indices = NDArray[np.int32]
 Floats = NDArray[np.float64]
-# Centres of the places in play, targets of the groups in play (point, and place whose H is meant, or -1), H as a CSR
-# matrix, centres of all places.
-Geometry = tuple[Floats, Floats, Floats, Floats, Indices, Ints, Ints, Floats, Floats]
+# Centres of the places in play, targets of the groups in play (point, and place whose H is meant, -1 for none, or `IS_AWAY`),
+# H as a CSR matrix, centres of all places; which of the places in play is away, or -1, and what leaving or returning costs.
+Geometry = tuple[Floats, Floats, Floats, Floats, Indices, Ints, Ints, Floats, Floats, Ints, float]
+IS_AWAY = -2
 
 
 # No "contract" and no "reassoc": the same bits on every machine. Without NaN a minimum can be vectorised.
@@ -55,7 +56,7 @@ step_kernel = compiled(error_model="numpy", fastmath={"nnan", "nsz"})
 @step_kernel
 def distances(begin: int, end: int, places: int, geometry: Geometry, rows: Floats) -> None:
     """Fill rows with the costs of groups begin to end - 1: the distances from places to the nearest target."""
-    place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
+    place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y, away_place, away_km = geometry
     # Plain loops of one purpose each: that is what the compiler turns into vector code.
     for group in range(begin, end):
         i = group - begin
@@ -77,16 +78,24 @@ def distances(begin: int, end: int, places: int, geometry: Geometry, rows: Float
                     rows[i, j] = square if square < rows[i, j] else rows[i, j]
         for j in range(places):
             rows[i, j] = np.sqrt(rows[i, j])
+        # Away has no coordinates: staying there costs nothing, leaving for it and returning from it the same from anywhere.
+        if at == IS_AWAY:
+            for j in range(places):
+                rows[i, j] = away_km
+        if away_place[0] >= 0:
+            rows[i, away_place[0]] = 0.0 if at == IS_AWAY else away_km
 
 
 @step_kernel
 def pair_cost(group: int, place: int, geometry: Geometry) -> float:
     """Cost of a group going to a place, as in `distances`."""
-    place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y = geometry
+    place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y, away_place, away_km = geometry
+    at = group_at[group]
+    if at == IS_AWAY or place == away_place[0]:
+        return 0.0 if at == IS_AWAY and place == away_place[0] else away_km
     dx = place_x[place] - group_x[group]
     dy = place_y[place] - group_y[group]
     least = dx * dx + dy * dy
-    at = group_at[group]
     if at >= 0:
         for k in range(indptr[at], indptr[at + 1]):
             dx = place_x[place] - x[indices[k]]
@@ -467,7 +476,7 @@ def solve_dense(costs: Floats, supply: Ints, demand: Ints) -> tuple[Ints, Ints, 
     arc_cost = np.empty(nodes, np.float64)
     prices = np.empty(places, np.float64)
     row = np.empty((1, places), np.float64)
-    geometry = (none, none, none, none, nobody, nowhere, nowhere, none, none)
+    geometry = (none, none, none, none, nobody, nowhere, nowhere, none, none, nowhere, 0.0)
     best = np.empty(SHORTLIST, np.float64)
     choice = np.empty((groups, SHORTLIST), np.int32)
     choice_cost = np.empty((groups, SHORTLIST), np.float64)
@@ -638,7 +647,7 @@ def deal_out(
     group_of: Indices,
     rank_of: Indices,
     size_of: Ints,
-    wanted: Ints,
+    cancelled: Ints,
     then: Indices,
     by_place: Ints,
     by_group: Ints,
@@ -675,7 +684,7 @@ def deal_out(
     for k in range(arcs):
         by_group[sorted_group[k] + 1] += 1
     for i in range(groups):
-        if group_number[i] < locations and wanted[group_number[i]] > 0:
+        if group_number[i] < locations and cancelled[group_number[i]] > 0:
             by_group[i + 1] += 1
     for i in range(groups):
         by_group[i + 1] += by_group[i]
@@ -683,9 +692,9 @@ def deal_out(
         i = sorted_group[k]
         number = group_number[i]
         place = sorted_place[k]
-        if number < locations and number < place and wanted[number] > 0 and size_of[number] > 0:
+        if number < locations and number < place and cancelled[number] > 0 and size_of[number] > 0:
             deal_place[by_group[i]] = number
-            deal_flow[by_group[i]] = wanted[number]
+            deal_flow[by_group[i]] = cancelled[number]
             by_group[i] += 1
             size_of[number] = 0
         deal_place[by_group[i]] = place
@@ -693,9 +702,9 @@ def deal_out(
         by_group[i] += 1
     for i in range(groups):
         number = group_number[i]
-        if number < locations and wanted[number] > 0 and size_of[number] > 0:
+        if number < locations and cancelled[number] > 0 and size_of[number] > 0:
             deal_place[by_group[i]] = number
-            deal_flow[by_group[i]] = wanted[number]
+            deal_flow[by_group[i]] = cancelled[number]
             by_group[i] += 1
     # Filling has moved each start to the start of the next group.
     for i in range(groups, 0, -1):
@@ -730,6 +739,8 @@ def run_steps(
     costs: Floats,
     gaps: Floats,
     table_cells: int,
+    away: int,
+    away_km: float,
 ) -> None:
     """Recover the cells of steps begin + 1 to end of a day from those of steps begin - 1 and begin.
 
@@ -743,12 +754,15 @@ def run_steps(
         (steps - 1,) float64, written.
     table_cells
         A cost matrix up to this size is filled once and kept; beyond, costs are computed when they are looked at.
+    away, away_km
+        The location that is away, the last one, or -1; and what it costs to leave for it or to return from it.
     """
     people = cells.shape[1]
     locations = counts.shape[1]
     nodes = people + locations + 1
 
-    box, bucket_start, bucket_places = places_by_cell(x, y)
+    real = locations if away < 0 else away
+    box, bucket_start, bucket_places = places_by_cell(x[:real], y[:real])
     has_popular = len(indices) > 0
     stays, popular_key = meaning_of_popular(x, y, indptr, indices)
     slots = 8
@@ -773,7 +787,10 @@ def run_steps(
     place_number = np.empty(locations, np.int32)
     place_x = np.empty(locations, np.float64)
     place_y = np.empty(locations, np.float64)
-    geometry = (place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y)
+    away_place = np.full(1, -1, np.int64)
+    geometry = (place_x, place_y, group_x, group_y, group_at, indptr, indices, x, y, away_place, away_km)
+    # How many of those who aim at a place only take the room there.
+    cancelled = np.empty(locations, np.int64)
     tree = np.empty((7, nodes), np.int32)
     flow = np.empty(nodes, np.int64)
     arc_cost = np.empty(nodes, np.float64)
@@ -806,7 +823,8 @@ def run_steps(
 
         for person in range(people):
             at = now[person]
-            moving = extrapolate and past[person] != at
+            # Who is away, or has just returned, has no velocity.
+            moving = extrapolate and past[person] != at and past[person] != away and at != away
             if not moving and (not popular or stays[at]):
                 group_of[person] = at
                 size_of[at] += 1
@@ -861,19 +879,20 @@ def run_steps(
                 slot = (slot + 1) & (slots - 1)
 
         # Cancel: those who aim at one place only take the room there. By the triangle inequality no other use of that
-        # room is better, whatever the others aim at.
+        # room is better, whatever the others aim at. Not so for away: someone may return where another leaves.
         places = int(np.int64(0))
+        away_place[0] = -1
         for place in range(locations):
-            rest = size_of[place] - wanted[place]
-            rank_of[place] = -1
-            if rest < 0:
+            cancelled[place] = min(size_of[place], wanted[place]) if place != away else 0
+            rank_of[place] = -2 if size_of[place] > cancelled[place] else -1
+            if wanted[place] > cancelled[place]:
                 place_number[places] = place
                 place_x[places] = x[place]
                 place_y[places] = y[place]
-                demand[places] = -rest
+                demand[places] = wanted[place] - cancelled[place]
+                if place == away:
+                    away_place[0] = places
                 places += 1
-            elif rest > 0:
-                rank_of[place] = -2
         costs[step] = 0.0
         gaps[step] = 0.0
         if places == 0:
@@ -892,10 +911,10 @@ def run_steps(
             rank_of[number] = groups
             group_number[groups] = number
             if number < locations:
-                supply[groups] = size_of[number] - wanted[number]
+                supply[groups] = size_of[number] - cancelled[number]
                 group_x[groups] = x[number]
                 group_y[groups] = y[number]
-                group_at[groups] = -1
+                group_at[groups] = IS_AWAY if number == away else -1
             else:
                 k = number - locations
                 supply[groups] = size_of[number]
@@ -951,7 +970,7 @@ def run_steps(
             group_of,
             rank_of,
             size_of,
-            wanted,
+            cancelled,
             then,
             by_place,
             by_group,

@@ -59,6 +59,7 @@ def recover_day(
     kinds: NDArray[np.uint8],
     popular: tuple[ArrayLike, ArrayLike] | None = None,
     *,
+    away_km: float | None = None,
     price: Price | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> DayResult:
@@ -66,7 +67,9 @@ def recover_day(
 
     A person who was at o and is at p moves to location l at the least distance from l to one of the targets: the point q,
     and, where a transition is of the kind `POPULAR`, the locations H_p. The point q is p + (p - o) where the kind has
-    `EXTRAPOLATE` and the day has a step before, else p.
+    `EXTRAPOLATE` and the day has a step before, else p. Where people may be away, that is one more location, the last, without
+    a centre: to leave for it or to return from it costs `away_km`, to stay away nothing, and who has just returned has no
+    velocity.
 
     Of several cheapest assignments one is taken, always the same: people with the same set of targets are a group,
     groups come in the order of their first member, locations by index, and the locations that a group goes to, by index,
@@ -75,7 +78,8 @@ def recover_day(
     Parameters
     ----------
     counts
-        (steps, locations) whole numbers, people per location; every row sums to the number of people.
+        (steps, locations) whole numbers, people per location; every row sums to the number of people. With `away_km`
+        there is one more column, the people who are away.
     first
         (people,) locations at the first step.
     xy_km
@@ -84,8 +88,10 @@ def recover_day(
         (steps - 1,) what a move costs at each transition: 0, `EXTRAPOLATE`, `POPULAR` or their sum; or `PRICED`.
     popular
         The popular locations H_p of each location p: row pointers (locations + 1,) and indices, as in a CSR matrix.
+    away_km
+        What it costs to leave or to return, in km; None where nobody is ever away.
     price
-        Gives the costs of the transitions of the kind `PRICED`, for which people with the same two last locations are a
+        Gives the costs of the transitions of the kind `PRICED`, those to and from away included, for which people with the same two last locations are a
         group.
     stop
         Asked every now and then; where it says True, the work ends with `Stopped`.
@@ -97,7 +103,9 @@ def recover_day(
         raise InvalidData(
             f"Counts of a day must be steps x locations, at least one step; the shape is {whole.shape}."
         )
-    steps, locations = whole.shape
+    steps, columns = whole.shape
+    away = -1 if away_km is None else columns - 1
+    locations = columns if away < 0 else away
     if xy_km.shape != (locations, 2):
         raise InvalidData(
             f"Centres must have the shape {(locations, 2)}, one for each location; it is {xy_km.shape}."
@@ -109,6 +117,8 @@ def recover_day(
     _refuse_wrong_sums(whole, first)
     indptr, indices = _popular_places(popular, locations)
     x, y = np.ascontiguousarray(xy_km.T, dtype=np.float64)
+    if away >= 0:
+        x, y, indptr = np.append(x, 0.0), np.append(y, 0.0), np.append(indptr, len(indices))
     kinds = np.ascontiguousarray(kinds, dtype=np.uint8)
     cells = np.empty((steps, people), dtype=np.int32)
     cells[0] = first
@@ -125,7 +135,9 @@ def recover_day(
         else:
             priced = np.flatnonzero(kinds[begin : begin + stride] == PRICED)
             end = begin + int(priced[0]) if len(priced) else min(begin + stride, steps - 1)
-            run_steps(begin, end, whole, x, y, kinds, indptr, indices, cells, costs, gaps, TABLE_CELLS)
+            run_steps(
+                begin, end, whole, x, y, kinds, indptr, indices, cells, costs, gaps, TABLE_CELLS, away, away_km or 0.0
+            )
         begin = end
     return DayResult(np.ascontiguousarray(cells.T), costs, gaps)
 

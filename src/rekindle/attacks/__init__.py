@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rekindle.attacks.base import Attack, DailyRun, Details, Recovery, Run
+from rekindle.attacks.base import Attack, DailyRun, Details, Recovery, Run, with_away
 from rekindle.attacks.baseline import Baseline
 from rekindle.attacks.chance import Chance
 from rekindle.attacks.confidence import confidence_from_agreement
@@ -47,6 +47,7 @@ __all__ = [
     "open_folder",
     "recover_into",
     "resume",
+    "with_away",
 ]
 
 ATTACKS: dict[str, type[Attack]] = {"baseline": Baseline, "enhanced": Enhanced, "habits": Habits}

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from rekindle import checks
 from rekindle.attacks.saving import SavedRun, write_run
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
-from rekindle.model import Calendar, Counts, Locations, Trajectories
+from rekindle.frames import Frame, Library, html_table, to_frame
+from rekindle.model import AWAY, Calendar, Counts, Locations, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["Attack", "DailyRun", "Details", "Progress", "Recovery", "Run"]
+__all__ = ["Attack", "DailyRun", "Details", "Progress", "Recovery", "Run", "with_away", "with_rows_away"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class Recovery:
     ----------
     trajectories
         The recovered people. They have no names: their order means nothing. Their counts are those of the release at every
-        step (but with the setting ``first_step_counts="first_day"``, which copies a slip of the published code).
+        step, and so is the number of people who are away (but with the setting ``first_step_counts="first_day"``, which copies a slip of the published code).
     attack
         The attack with its settings.
     confidence
@@ -79,6 +80,32 @@ class Recovery:
 
     def __repr__(self) -> str:
         return f"Recovery({self.trajectories!r}, by {type(self.attack).__name__})"
+
+    def _repr_html_(self) -> str:
+        """What was recovered, and how; no path is shown, since notebooks are passed on."""
+        found = self.trajectories
+        rows = [
+            ("people", f"{found.people:,}"),
+            ("steps", f"{found.steps:,}"),
+            ("locations", f"{len(found.locations):,}"),
+        ]
+        if self.confidence is not None and self.confidence.size:
+            rows.append(("mean confidence", f"{self.confidence.mean():.2f}"))
+        rows += [(name, str(value)) for name, value in self.attack.settings().items()]
+        return html_table(f"Recovery by {type(self.attack).__name__}", rows)
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each recovered person and step: person, datetime, location, and confidence where the attack states it.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        columns = dict(self.trajectories.to_frame().to_dict())
+        if self.confidence is not None:
+            columns["confidence"] = self.confidence[self.trajectories.counted]
+        return to_frame(columns, library)
 
 
 class Attack(ABC):
@@ -107,7 +134,8 @@ class Attack(ABC):
         calendar
             When its steps are; it may be without an end.
         people
-            How many people are counted at every step.
+            How many people there are in all. Those who are not counted at a step are away then. It may turn out that there
+            are more: a later feed takes them in, as people who were away before.
         progress
             Called after each day.
         """
@@ -121,6 +149,14 @@ class Attack(ABC):
     def memory_bytes(self, counts: Counts) -> int:
         """About how much memory `recover` needs, known before it starts: a process, the counts and three times the paths."""
         return 300 * 2**20 + 16 * counts.values.size + 12 * counts.people * counts.steps
+
+    def work(self, counts: Counts) -> float:
+        """About how many seconds `recover` takes on one ordinary core, known before it starts, by the size of the data alone."""
+        return 0.01 + 1e-7 * counts.people * counts.steps
+
+    def why_not(self, counts: Counts) -> str | None:
+        """Why counts of this size are beyond the attack, in a sentence; None where they are not."""
+        return None
 
     def settings(self) -> dict[str, Any]:
         """Settings that matter for the result, in plain values as far as they have any; parts are given by their text."""
@@ -187,6 +223,8 @@ class Run(ABC):
             if self.stopped:
                 raise Stopped("This run was stopped. Save it and resume from the file to go on.")
             self._check(counts)
+            if counts.people > self.people:
+                self._grow(counts.people)
             with suppress(Stopped):
                 self._take(counts)
         finally:
@@ -198,8 +236,6 @@ class Run(ABC):
             raise InvalidData("The counts have other locations than the run was started with.")
         if counts.calendar.step != self.calendar.step:
             raise InvalidData(f"The counts have steps of {counts.calendar.step}, the run of {self.calendar.step}.")
-        if counts.people != self.people:
-            raise InvalidData(f"The counts have {counts.people} people, the run {self.people}.")
         whole = self.calendar.first_day_steps + (self.days_done - 1) * self.calendar.steps_per_day
         if self.days_done and self.steps_done != whole:
             raise InvalidData("The last day fed was not whole, so it was the last; nothing can follow it.")
@@ -213,6 +249,10 @@ class Run(ABC):
             raise InvalidData(
                 f"The counts begin at {counts.calendar.start}, but the next step of this run is {expected}."
             )
+
+    def _grow(self, people: int) -> None:
+        """Take in people who were away until now."""
+        self.people = people
 
     def _report(self) -> None:
         if self._progress is not None:
@@ -255,6 +295,29 @@ class Run(ABC):
         """Take what `save` wrote, into a run that has not been fed."""
 
 
+def with_away(values: NDArray[np.integer], people: int | None = None) -> NDArray[np.integer]:
+    """Give counts one more column: how many people are away at each step.
+
+    Parameters
+    ----------
+    values
+        (steps, locations) counts.
+    people
+        How many there are in all. None: the most that any step counts; if all steps count so many, no column is added.
+    """
+    totals = values.sum(axis=1, dtype=np.int64)
+    away = (totals.max() if people is None else people) - totals
+    return values if people is None and not away.any() else np.column_stack([values, away])
+
+
+def with_rows_away(cells: NDArray[np.integer], people: int) -> NDArray[np.int32]:
+    """Add people who are away throughout, after the others: (people, steps) int32, read-only."""
+    rows = np.full((people, cells.shape[1]), AWAY, np.int32)
+    rows[: len(cells)] = cells
+    rows.flags.writeable = False
+    return rows
+
+
 class DailyRun(Run):
     """A run that finishes one day after the other and never changes a finished one, so that others can read along.
 
@@ -286,11 +349,15 @@ class DailyRun(Run):
         for day in counts.days():
             if self.stopped:
                 raise Stopped("The run was stopped.")
-            self._add(self._recover_day(day))
+            cells = self._recover_day(day)
+            self._add(with_rows_away(np.where(cells == len(self.locations), AWAY, cells), self.people))
             self._report()
 
     def _recover_day(self, counts: Counts) -> NDArray[np.int32]:
-        """Recover the next day: (people, steps) int32 location indices, people in the order of the days before."""
+        """Recover the next day: (people, steps) int32 location indices, people in the order of the days before.
+
+        Who is away is at `AWAY`, or at the column that `with_away` adds. People at the end may be left out: they are away.
+        """
         raise NotImplementedError
 
     def _add(self, cells: NDArray[np.int32], details: Details | None = None) -> None:
@@ -298,10 +365,15 @@ class DailyRun(Run):
         cells.flags.writeable = False
         self._days.append((cells, self.details() if details is None else details))
 
+    def _grow(self, people: int) -> None:
+        self._days = [(with_rows_away(cells, people), details) for cells, details in self._days]
+        super()._grow(people)
+
     def recovery(self) -> Recovery:
         """All that is known of the whole days so far."""
         days = list(self._days)
-        cells = np.concatenate([np.empty((self.people, 0), np.int32), *(cells for cells, _ in days)], axis=1)
+        people = len(days[0][0]) if days else self.people  # another thread may be about to take in more
+        cells = np.concatenate([np.empty((people, 0), np.int32), *(cells for cells, _ in days)], axis=1)
         found = Trajectories(cells, self.locations, self.calendar.closed_at(cells.shape[1]))
         return Recovery(found, self.attack, details=self.details.joined([details for _, details in days]))
 

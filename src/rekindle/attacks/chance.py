@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle import checks
-from rekindle.attacks.base import Attack, DailyRun
+from rekindle.attacks.base import Attack, DailyRun, with_away
 from rekindle.attacks.saving import SavedRun
 from rekindle.errors import InvalidData
 from rekindle.model import Calendar, Counts, Locations, Trajectories
@@ -20,7 +20,7 @@ __all__ = ["Chance", "ChanceRun"]
 
 @dataclass(frozen=True, kw_only=True)
 class Chance(Attack):
-    """Place the counted people at random at every step.
+    """Place the counted people at random at every step; who is away is drawn at random too.
 
     A number such as "accuracy .30" means little alone; beside it stands the accuracy of this guess.
 
@@ -58,7 +58,8 @@ class ChanceRun(DailyRun):
         return cells
 
     def _draw(self, values: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int32]:
-        """Draw a day from its (steps, locations) counts: (people, steps) int32 location indices."""
+        """Draw a day from its (steps, locations) counts: (people, steps) int32, of as many people as it needs."""
+        values = with_away(values)
         listed = np.arange(values.shape[1], dtype=np.int32)
         return np.stack([rng.permutation(np.repeat(listed, row)) for row in values], axis=1)
 

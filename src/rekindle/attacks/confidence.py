@@ -38,7 +38,7 @@ def confidence_from_agreement(recoveries: Sequence[Recovery]) -> Recovery:
         [each.trajectories.cells for each in recoveries],
         0,
         lengths=np.ones(first.steps, np.int64),
-        places=len(first.locations),
+        places=len(first.locations) + 1,  # the last is away: index -1
         rounds=1,
     )
     same = np.stack([each == first.cells for each in aligned]).mean(axis=0).astype(np.float32)

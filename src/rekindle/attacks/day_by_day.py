@@ -18,11 +18,12 @@ from scipy import sparse
 
 from rekindle import checks
 from rekindle.assignment.steps import EXTRAPOLATE, POPULAR, PRICED, recover_day
-from rekindle.attacks.base import Attack, DailyRun, Details
+from rekindle.attacks.base import Attack, DailyRun, Details, with_away, with_rows_away
 from rekindle.attacks.costs import MoveContext, MoveCost, Stay, is_target_cost, popular_places
 from rekindle.attacks.linking import DENSE_UP_TO, InformationGain, LinkingCost, link
+from rekindle.attacks.saving import SavedRun
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
-from rekindle.model import Calendar, Counts, Locations
+from rekindle.model import AWAY, Calendar, Counts, Locations
 from rekindle.model.calendar import NIGHT_END
 from rekindle.progress import Progress
 
@@ -37,6 +38,10 @@ ROUNDING = 1e-9
 class DayByDay(Attack):
     """Recover each day from its own counts, then link it to the days before.
 
+    Where the totals vary, the paper's machine is extended: away is a location without coordinates. A day is recovered with
+    as many people as its largest total needs. Who returns has no velocity. Days are linked by what was seen of people,
+    and those of whom nothing was seen come last.
+
     Parameters
     ----------
     first
@@ -49,6 +54,10 @@ class DayByDay(Attack):
         Cost of continuing a person with one of today's rows.
     lookback_days
         How many days to look back for the link; it costs the least of them.
+    away_km
+        Where people come and go: what it costs to leave (to be no longer counted) or to return, in km; to stay away costs
+        nothing. None: half the diagonal of the area, so that one person who leaves and another who returns never take
+        the place of one move within it. A smaller number lets moves of more than twice as far be such a pair.
     seed
         None: interchangeable people are listed by the location they begin the day in, and locations by their index. A whole
         number: both orders are shuffled again each day. Ties are everywhere, so several seeds show the spread they make.
@@ -66,12 +75,15 @@ class DayByDay(Attack):
     day: MoveCost = Stay()
     linking: LinkingCost = InformationGain()
     lookback_days: int = 1
+    away_km: float | None = None
     seed: int | None = None
     first_step_counts: Literal["each_day", "first_day"] = "each_day"
     workers: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         checks.whole("lookback_days", self.lookback_days, least=1)
+        if self.away_km is not None:
+            checks.number("away_km", self.away_km)
         checks.seed(self.seed)
         checks.choice("first_step_counts", self.first_step_counts, ("each_day", "first_day"))
         if self.workers is not None:
@@ -94,6 +106,12 @@ class DayByDay(Attack):
             24 * people**2 if people <= DENSE_UP_TO or type(self.linking) is not InformationGain else 8_000 * people
         )
         return super().memory_bytes(counts) + link
+
+    def work(self, counts: Counts) -> float:
+        """About how many seconds `recover` takes on one ordinary core: the steps, and a link of all people for each day."""
+        days = counts.calendar.number_of_days
+        linking = 0.15 * days * float((counts.people / 2000) ** 1.6)
+        return super().work(counts) + 2e-6 * counts.people * counts.steps + linking
 
     def start(
         self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
@@ -151,6 +169,7 @@ class DayByDayRun(DailyRun):
     ) -> None:
         super().__init__(attack, locations, calendar, people, progress)
         self.transitions = sparse.csr_array((len(locations),) * 2, dtype=np.int64)
+        self._seen = 0  # how many people were ever counted: the first ones
 
     def _take(self, counts: Counts) -> None:
         days = list(counts.calendar.days())
@@ -160,7 +179,8 @@ class DayByDayRun(DailyRun):
             done = self.days_done
             tasks = [
                 self._task(
-                    counts.values[day] if seeds is None else np.vstack([seeds, counts.values[day][1:]]), done + at
+                    with_away(counts.values[day] if seeds is None else np.vstack([seeds, counts.values[day][1:]])),
+                    done + at,
                 )
                 for at, day in enumerate(days[begin : begin + size])
             ]
@@ -183,7 +203,8 @@ class DayByDayRun(DailyRun):
             return None
         if not self._days:
             return np.asarray(counts.values[0])
-        return np.asarray(np.bincount(self._days[0][0][:, 0], minlength=len(self.locations)))
+        first = self._days[0][0][:, 0]
+        return np.asarray(np.bincount(first[first != AWAY], minlength=len(self.locations)))
 
     def _days_at_once(self) -> int:
         """How many days to recover side by side before they are linked: few large ones, so that little is lost."""
@@ -207,13 +228,22 @@ class DayByDayRun(DailyRun):
     def _linked(
         self, cells: NDArray[np.int32], costs: NDArray[np.float64], gap: float
     ) -> tuple[NDArray[np.int32], DayByDayDetails]:
-        """Put the rows of the next day in the order of the people."""
-        link_cost = np.nan
-        if self._days:
-            past = [day for day, _ in self._days[-self.attack.lookback_days :]]
+        """Give the rows of the next day to the people: to those seen before as far as they go, then to new ones."""
+        link_cost, seen = np.nan, self._seen
+        order = np.arange(seen)
+        if self._days and seen and len(cells):
+            past = [day[:seen] for day, _ in self._days[-self.attack.lookback_days :]]
             found = link(self.attack.linking, past, cells, len(self.locations), stop=self._stop.is_set)
-            cells, link_cost, gap = cells[found.order], found.cost, max(gap, found.gap)
-        return cells, DayByDayDetails(costs, np.array([link_cost]), np.array([gap]))
+            order, link_cost, gap = found.order, found.cost, max(gap, found.gap)
+        else:
+            order = np.full(seen, -1)
+        new = np.setdiff1d(np.arange(len(cells)), order)
+        order = np.concatenate([order, new, np.full(self.people - seen - len(new), -1)])
+        self._seen = seen + len(new)
+        linked = (
+            np.where((order >= 0)[:, None], cells[order], AWAY) if len(cells) else with_rows_away(cells, self.people)
+        )
+        return linked, DayByDayDetails(costs, np.array([link_cost]), np.array([gap]))
 
     def _add(self, cells: NDArray[np.int32], details: Details | None = None) -> None:
         """Remember a finished day: first the transitions B, the step across midnight included, then the day itself."""
@@ -223,10 +253,19 @@ class DayByDayRun(DailyRun):
             self.transitions = self.transitions + count_transitions(moves, len(self.locations))
         super()._add(cells, details)
 
+    def restore(self, saved: SavedRun) -> None:
+        """Take the finished days of an earlier run of the same attack."""
+        super().restore(saved)
+        seen = [(cells != AWAY).any(axis=1) for cells, _ in self._days]
+        self._seen = int(np.any(seen, axis=0).sum())
+
 
 def count_transitions(cells: NDArray[np.int32], locations: int) -> sparse.csr_array:
-    """Count how often each location follows another: (locations, locations) int64, sparse."""
-    index = cells[:, :-1].astype(np.int64).ravel() * locations + cells[:, 1:].ravel()
+    """Count how often each location follows another: (locations, locations) int64, sparse; who is away is in none."""
+    before, after = cells[:, :-1].astype(np.int64).ravel(), cells[:, 1:].ravel()
+    index = before * locations + after
+    if cells.min(initial=0) == AWAY:
+        index = index[(before != AWAY) & (after != AWAY)]
     if locations**2 <= 8 * index.size:
         frequency = np.bincount(index, minlength=locations**2)
         index = np.flatnonzero(frequency)
@@ -252,16 +291,21 @@ class DayTask:
 
     def recover(self) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
         """Recover the day, not linked yet: (people, steps) locations, (steps,) costs and the largest gap."""
-        attack, counts = self.attack, self.counts
-        places = np.arange(len(self.locations))
-        first = np.repeat(np.arange(len(places), dtype=np.int32), counts[0])
+        attack, counts, real = self.attack, self.counts, len(self.locations)
+        away = counts.shape[1] > real
+        places = np.arange(real)
+        everything = np.arange(counts.shape[1], dtype=np.int32)
+        first = np.repeat(everything, counts[0])
+        if not len(first):
+            return np.empty((0, len(counts)), np.int32), np.full(len(counts), np.nan), 0.0
         if attack.seed is not None:
             order = np.random.default_rng([attack.seed, self.number])
             places = order.permutation(places)
-            counts = counts[:, places]
-            first = order.permutation(np.repeat(np.arange(len(places), dtype=np.int32), counts[0]))
-        # From here on, locations are numbered in the order in which they are listed.
-        listed = places.astype(np.int32)
+            counts = np.column_stack([counts[:, places], counts[:, real:]])
+            first = order.permutation(np.repeat(everything, counts[0]))
+        # From here on, locations are numbered in the order in which they are listed, with away as the last.
+        listed = np.append(places, AWAY).astype(np.int32)
+        away_km = self._away_km() if away else None
         costs = self._costs(len(counts) - 1)
         kinds = [
             EXTRAPOLATE * cost.extrapolates + POPULAR * cost.remembers if is_target_cost(cost) else PRICED
@@ -270,8 +314,18 @@ class DayTask:
 
         def price(step: int, previous: NDArray[np.int32], current: NDArray[np.int32]) -> NDArray[np.float64]:
             context = MoveContext(self.locations, self.start + step * self.step, self.transitions)
-            found = np.asarray(costs[step](listed[previous], listed[current], context), dtype=np.float64)
-            return found[:, places] if found.ndim == 2 and found.shape[1] == len(places) else found
+            # A cost knows locations only: nobody who has just returned comes from anywhere else.
+            here = current < real
+            previous, current = listed[np.where(previous < real, previous, current)[here]], listed[current[here]]
+            found = np.asarray(costs[step](previous, current, context), dtype=np.float64)
+            if found.ndim != 2 or found.shape != (here.sum(), real):
+                return found
+            if away_km is None:
+                return found[:, places]
+            priced = np.full((len(here), real + 1), away_km)
+            priced[here, :real] = found[:, places]
+            priced[~here, real] = 0.0
+            return priced
 
         found = recover_day(
             counts,
@@ -279,12 +333,19 @@ class DayTask:
             self.locations.xy_km[places],
             np.array(kinds, dtype=np.uint8),
             popular_places(sparse.csr_array(self.transitions[places][:, places])) if attack.remembers else None,
+            away_km=away_km,
             price=price,
             stop=self.stop,
         )
         share = found.gaps / np.maximum(found.costs, 1.0)
         gap = float(share.max(initial=0.0, where=share > ROUNDING))
         return listed[found.cells], np.concatenate([[np.nan], found.costs]), gap
+
+    def _away_km(self) -> float:
+        """What it costs to leave or to return, km."""
+        if self.attack.away_km is not None:
+            return self.attack.away_km
+        return float(np.hypot(*np.ptp(self.locations.xy_km, axis=0))) / 2
 
     def _costs(self, transitions: int) -> list[MoveCost]:
         """The cost of each transition of the day, by the time at which it departs."""

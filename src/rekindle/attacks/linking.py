@@ -13,7 +13,9 @@ from scipy.optimize import linear_sum_assignment
 
 from rekindle.assignment.kernels import compiled
 from rekindle.assignment.sparse import Candidates, assign_sparse, in_threads
+from rekindle.attacks.base import with_rows_away
 from rekindle.errors import InvalidData
+from rekindle.model import AWAY
 from rekindle.progress import Progress
 
 __all__ = ["DENSE_UP_TO", "InformationGain", "Link", "LinkingCost", "gain_matrix", "link", "link_by_gain"]
@@ -32,7 +34,7 @@ class Link:
     Attributes
     ----------
     order
-        (people,) int64: the row of today that continues each person.
+        (people,) int64: the row of today that continues each person; -1 where none is left.
     cost
         The sum of the costs of all links.
     gap
@@ -54,7 +56,8 @@ class LinkingCost(Protocol):
         Parameters
         ----------
         past, today
-            (people, steps) location indices of one day each; the days may differ in length.
+            (people, steps) location indices of one day each, `AWAY` (-1) where somebody is not counted; the days may
+            differ in length and in their number of people.
         locations
             How many locations there are.
 
@@ -70,7 +73,9 @@ class InformationGain:
     """How much knowing the day tells about the location, in bits: 0 for two days alike, 1 for days that share no location.
 
     The entropy of both days together less their own entropies, each weighted by its length; for days of equal length
-    that is the paper's formula.
+    that is the paper's formula. Only steps at which a person is counted are compared. Of people who were not counted
+    throughout, the gain is taken as a share of the largest that such days can have, and scaled as for whole days; of
+    people who were never counted on one of the days it is the largest: they are linked last.
     """
 
     def __call__(self, past: NDArray[np.int32], today: NDArray[np.int32], locations: int) -> NDArray[np.float64]:
@@ -86,7 +91,7 @@ def link(
     *,
     stop: Callable[[], bool] | None = None,
 ) -> Link:
-    """Continue every person with the row of today that costs least in total.
+    """Continue people with rows of today, as many as there are of both, at the least cost in total.
 
     Parameters
     ----------
@@ -95,23 +100,26 @@ def link(
     past
         The days to look back on, each (people, steps) in the order of the people. A link costs the least of them.
     today
-        (people, steps) rows in any order.
+        (rows, steps) rows in any order.
     locations
         How many locations there are.
     stop
         Asked from time to time whether to end early.
     """
-    if type(cost) is InformationGain and len(today) > DENSE_UP_TO:
+    people = len(past[0])
+    if type(cost) is InformationGain and max(people, len(today)) > DENSE_UP_TO:
         return link_by_gain(past, today, locations, stop=stop)
     matrix = cost(past[0], today, locations)
     for day in past[1:]:
         matrix = np.minimum(matrix, cost(day, today, locations))
-    if matrix.shape != (len(today), len(today)) or np.isnan(matrix).any():
+    if matrix.shape != (people, len(today)) or np.isnan(matrix).any():
         raise InvalidData(
-            f"The linking cost gave a matrix of the shape {matrix.shape}; it must be {(len(today),) * 2} without NaN."
+            f"The linking cost gave a matrix of the shape {matrix.shape}; it must be {(people, len(today))} without NaN."
         )
-    rows, order = linear_sum_assignment(matrix)
-    return Link(order.astype(np.int64), float(matrix[rows, order].sum()))
+    rows, columns = linear_sum_assignment(matrix)
+    order = np.full(people, -1, np.int64)
+    order[rows] = columns
+    return Link(order, float(matrix[rows, columns].sum()))
 
 
 def link_by_gain(
@@ -142,17 +150,20 @@ def link_by_gain(
     stop
         Asked from time to time; where it says True, the work ends with `Stopped`.
     """
-    row_of, days = _group(past)
-    column_of, (now,) = _group([today])
+    people, rows = len(past[0]), len(today)
+    most = max(people, rows)
+    # Where there are more of one, the others are linked with nobody, which costs as much as days that share no location.
+    row_of, days = _group([with_rows_away(day, most) for day in past] if people < most else past)
+    column_of, (now,) = _group([with_rows_away(today, most) if rows < most else today])
     costs_between = _Gains([_Profiles.of(day, locations) for day in days], _Profiles.of(now, locations))
     supply, capacity = np.bincount(row_of), np.bincount(column_of)
     found = assign_sparse(costs_between, supply, capacity, gap=gap, scale=1.0, progress=progress, stop=stop)
     # Among people with the same past, and among rows of today that are alike, the order given is kept.
     by_row = np.argsort(row_of, kind="stable")
     by_column = np.argsort(found.columns, kind="stable")
-    order = np.empty(len(today), np.int64)
+    order = np.empty(most, np.int64)
     order[by_row[by_column]] = np.argsort(column_of, kind="stable")
-    return Link(order, found.cost, found.gap)
+    return Link(np.where(order < rows, order, -1)[:people], found.cost, found.gap)
 
 
 def gain_matrix(past_day: NDArray[np.integer], today: NDArray[np.integer], locations: int) -> NDArray[np.float64]:
@@ -174,8 +185,8 @@ def gain_matrix(past_day: NDArray[np.integer], today: NDArray[np.integer], locat
     entropy = _times_log(before.steps + now.steps)
 
     def fill(part: slice) -> None:
-        _fill_gains(part.start, before.begin, before.place, before.count, *now.by_place, entropy, before.steps,
-                    now.steps, gains[part])  # fmt: skip
+        _fill_gains(part.start, before.begin, before.place, before.count, before.seen, *now.by_place, now.seen, entropy,
+                    before.steps, now.steps, gains[part])  # fmt: skip
 
     in_threads(fill, len(gains), chunk=CHUNK)
     return gains
@@ -198,13 +209,17 @@ def _group(days: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.int64], list
 
 @dataclass(frozen=True)
 class _Profiles:
-    """How many steps each person spends in each location: the locations of person p are at begin[p] ... begin[p + 1]."""
+    """How many steps each person spends in each location: the locations of person p are at begin[p] ... begin[p + 1].
+
+    `steps` are those of the day, `seen` (people,) int64 those at which each person is counted.
+    """
 
     steps: int
     locations: int
     begin: NDArray[np.int64]
     place: NDArray[np.int32]
     count: NDArray[np.int32]
+    seen: NDArray[np.int64]
 
     @classmethod
     def of(cls, cells: NDArray[np.integer], locations: int) -> _Profiles:
@@ -213,10 +228,12 @@ class _Profiles:
         first = np.ones((people, steps), bool)
         np.not_equal(ordered[:, 1:], ordered[:, :-1], out=first[:, 1:])
         at = np.flatnonzero(first)
-        begin = np.zeros(people + 1, np.int64)
-        np.cumsum(first.sum(axis=1), out=begin[1:])
+        place = ordered.ravel()[at]
         count = np.diff(at, append=people * steps).astype(np.int32)
-        return cls(steps, locations, begin, ordered.ravel()[at], count)
+        counted = place != AWAY
+        begin = np.zeros(people + 1, np.int64)
+        np.cumsum((first & (ordered != AWAY)).sum(axis=1), out=begin[1:])
+        return cls(steps, locations, begin, place[counted], count[counted], (ordered != AWAY).sum(axis=1))
 
     @cached_property
     def by_place(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -236,6 +253,7 @@ class _Gains:
         self.begin[1:] += np.cumsum([len(day.place) for day in past[:-1]], dtype=np.int64)[:, None]
         self.place = np.concatenate([day.place for day in past])
         self.count = np.concatenate([day.count for day in past])
+        self.seen = np.stack([day.seen for day in past])
         self.steps = np.array([day.steps for day in past])
         self.today = today
         self.columns = len(today.begin) - 1
@@ -258,8 +276,8 @@ class _Gains:
         by_price = by_price[np.argsort(prices[by_price], kind="stable")]
 
         def work(part: slice) -> None:
-            _scan_gains(part.start, rows[part], self.begin, self.place, self.count, *self.today.by_place, self.entropy,
-                        self.steps, self.today.steps, self._apart(), prices, by_price, equal,
+            _scan_gains(part.start, rows[part], self.begin, self.place, self.count, self.seen, *self.today.by_place,
+                        self.today.seen, self.entropy, self.steps, self.today.steps, self._apart(), prices, by_price, equal,
                         columns[part], costs[part], bound[part])  # fmt: skip
 
         in_threads(work, len(rows), chunk=CHUNK)
@@ -270,8 +288,8 @@ class _Gains:
         gains = np.empty((1, self.columns))
         for at, row in enumerate(rows):
             for day in range(len(self.steps)):
-                _fill_gains(row, self.begin[day], self.place, self.count, *self.today.by_place, self.entropy,
-                            self.steps[day], self.today.steps, gains)  # fmt: skip
+                _fill_gains(row, self.begin[day], self.place, self.count, self.seen[day], *self.today.by_place,
+                            self.today.seen, self.entropy, self.steps[day], self.today.steps, gains)  # fmt: skip
                 np.minimum(costs[at], gains[0, columns], out=costs[at])
         return costs
 
@@ -282,9 +300,11 @@ def _fill_gains(
     begin: NDArray[np.int64],
     place: NDArray[np.int32],
     count: NDArray[np.int32],
+    seen: NDArray[np.int64],
     there_begin: NDArray[np.int64],
     there: NDArray[np.int32],
     there_count: NDArray[np.int32],
+    there_seen: NDArray[np.int64],
     entropy: NDArray[np.float64],
     steps: int,
     steps_today: int,
@@ -295,14 +315,27 @@ def _fill_gains(
     apart = entropy[total] - entropy[steps] - entropy[steps_today]
     for at in range(gains.shape[0]):
         row = gains[at]
-        row[:] = apart
+        whole = seen[first + at]
+        for column in range(len(row)):
+            its = there_seen[column]
+            row[column] = entropy[whole + its] - entropy[whole] - entropy[its]
         for entry in range(begin[first + at], begin[first + at + 1]):
             here, mine = place[entry], count[entry]
             for other in range(there_begin[here], there_begin[here + 1]):
                 its = there_count[other]
                 row[there[other]] -= entropy[mine + its] - entropy[mine] - entropy[its]
         for column in range(len(row)):
-            row[column] = max(row[column] / total, 0.0)
+            scale = _scale(whole, there_seen[column], steps, steps_today, entropy)
+            row[column] = max(row[column] / total * scale, 0.0) if scale > 0.0 else apart / total
+
+
+@compiled()
+def _scale(seen: int, there_seen: int, steps: int, steps_today: int, entropy: NDArray[np.float64]) -> float:
+    """How many times larger the gain of whole days can be than that of the steps at which two people were seen; or 0."""
+    if seen == 0 or there_seen == 0:
+        return 0.0
+    apart = entropy[steps + steps_today] - entropy[steps] - entropy[steps_today]
+    return float(apart / (entropy[seen + there_seen] - entropy[seen] - entropy[there_seen]))
 
 
 @compiled()
@@ -312,9 +345,11 @@ def _scan_gains(
     begin: NDArray[np.int64],
     place: NDArray[np.int32],
     count: NDArray[np.int32],
+    seen: NDArray[np.int64],
     there_begin: NDArray[np.int64],
     there: NDArray[np.int32],
     there_count: NDArray[np.int32],
+    there_seen: NDArray[np.int64],
     entropy: NDArray[np.float64],
     steps: NDArray[np.int64],
     steps_today: int,
@@ -351,7 +386,8 @@ def _scan_gains(
             column = found[one]
             least = np.inf
             for day in range(days):
-                least = min(least, apart[day] - shared[day, column])
+                scale = _scale(seen[day, rows[at]], there_seen[column], steps[day], steps_today, entropy)
+                least = min(least, apart[day] - shared[day, column] * scale)
                 shared[day, column] = 0.0
             cost[one] = max(least, 0.0)
         offset = 0 if equal <= CHEAPEST else (first + at) * CHEAPEST % equal

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle.attacks.base import with_away
 from rekindle.attacks.chance import Chance, ChanceRun
-from rekindle.model import Calendar, Locations
+from rekindle.model import AWAY, Calendar, Locations
 from rekindle.progress import Progress
 
 __all__ = ["Naive", "NaiveRun"]
@@ -34,20 +35,29 @@ class Naive(Chance):
 
 
 class NaiveRun(ChanceRun):
-    """A run of the naive attack."""
+    """A run of the naive attack; who is away stays away as long as the counts allow."""
+
+    _needed = 0  # the most people that any step so far has counted: nothing depends on how many more there are
 
     def _draw(self, values: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int32]:
+        people = max(self._needed, int(values.sum(axis=1, dtype=np.int64).max()))
+        values = with_away(values, people).astype(np.int64)
         listed = np.arange(values.shape[1], dtype=np.int32)
-        current = self._days[-1][0][:, -1] if self._days else rng.permutation(np.repeat(listed, values[0]))
-        cells = np.empty((self.people, len(values)), dtype=np.int32)
-        for step, after in enumerate(values.astype(np.int64)):
+        if self._days:
+            current = self._days[-1][0][:people, -1]
+            current = np.where(current == AWAY, listed[-1], current)
+        else:
+            current = rng.permutation(np.repeat(listed, values[0]))
+        cells = np.empty((people, len(values)), dtype=np.int32)
+        for step, after in enumerate(values):
             before = np.bincount(current, minlength=len(listed))
             if (before != after).any():
-                order = rng.permutation(self.people)
+                order = rng.permutation(people)
                 order = order[np.argsort(current[order], kind="stable")]
-                position = np.arange(self.people) - np.repeat(np.cumsum(before) - before, before)
+                position = np.arange(people) - np.repeat(np.cumsum(before) - before, before)
                 leaving = order[position >= np.repeat(np.minimum(before, after), before)]
                 current = current.copy()
                 current[rng.permutation(leaving)] = np.repeat(listed, np.maximum(after - before, 0))
             cells[:, step] = current
+        self._needed = people
         return cells

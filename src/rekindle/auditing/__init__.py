@@ -1,41 +1,60 @@
 """Attacks x defences on a dataset, with intervals; parallel."""
 
+from rekindle.auditing.evidence import Evidence
+from rekindle.auditing.extent import Forecast
+from rekindle.auditing.families import FAMILIES, Family
 from rekindle.auditing.plan import audit
+from rekindle.auditing.recommendation import Candidate, Recommendation
 from rekindle.auditing.results import (
     Agreement,
     AttackRisk,
     Audit,
+    Expectation,
     Exposed,
     ExposedPeople,
     Growth,
     GuessedPeople,
+    Identity,
     PersonRisk,
     Precision,
     ReleaseRisk,
     Repairs,
 )
 from rekindle.auditing.risk import Estimate
-from rekindle.auditing.store import AUDIT, begin_output, remove_tasks
+from rekindle.auditing.search import recommend
+from rekindle.auditing.similar import people_like
+from rekindle.auditing.store import AUDIT, TASKS, begin_output, remove_tasks
 from rekindle.auditing.verdict import LEVELS, RULE, Verdict
 
 __all__ = [
     "AUDIT",
+    "FAMILIES",
     "LEVELS",
     "RULE",
+    "TASKS",
     "Agreement",
     "AttackRisk",
     "Audit",
+    "Candidate",
     "Estimate",
+    "Evidence",
+    "Expectation",
     "Exposed",
     "ExposedPeople",
+    "Family",
+    "Forecast",
     "Growth",
     "GuessedPeople",
+    "Identity",
     "PersonRisk",
     "Precision",
+    "Recommendation",
     "ReleaseRisk",
     "Repairs",
     "Verdict",
     "audit",
     "begin_output",
+    "people_like",
+    "recommend",
     "remove_tasks",
 ]

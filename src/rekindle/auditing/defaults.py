@@ -22,21 +22,30 @@ __all__ = ["default_defences"]
 _LONGER = ("10min", "30min", "1h", "2h", "4h", "6h", "12h")
 
 
-def default_defences(given: Counts | Release, truth: Trajectories | None) -> list[Defence]:
+def default_defences(given: Counts | Release, truth: Trajectories | None, most: int = 8) -> list[Defence]:
     """Choose eight defences: two thresholds, rounding, noise of two budgets, larger cells, longer steps, a sample.
 
     The sample needs the people, so it is left out where they are not known.
+
+    Parameters
+    ----------
+    given, truth
+        What is to be published, and the people.
+    most
+        How many at most: the first of a list in which different kinds come first.
     """
-    chosen: list[Defence] = [
-        Suppress(below=3),
-        Suppress(below=10),
-        Round(to=5),
-        GeometricNoise(epsilon=1.0, per="event"),
-        PRESETS["google-community-mobility"],
-        CoarserSpace(km=3 * (given.locations.spacing_km or 1.0)),
-        CoarserTime(step=_longer_step(given)),
-    ]
-    return [*chosen, Sample(share=0.5)] if truth is not None and isinstance(given, Counts) else chosen
+    chosen: dict[Defence, int] = {
+        Suppress(below=3): 6,
+        Suppress(below=10): 0,
+        Round(to=5): 4,
+        GeometricNoise(epsilon=1.0, per="event"): 2,
+        PRESETS["google-community-mobility"]: 7,
+        CoarserSpace(km=3 * (given.locations.spacing_km or 1.0)): 1,
+        CoarserTime(step=_longer_step(given)): 3,
+    }
+    if truth is not None and isinstance(given, Counts):
+        chosen[Sample(share=0.5)] = 5
+    return [one for one, rank in chosen.items() if rank < most]
 
 
 def _longer_step(given: Counts | Release) -> timedelta | str:

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 import rekindle
 from rekindle import checks
+from rekindle.auditing.evidence import Evidence, gather_evidence
 from rekindle.auditing.risk import Estimate
 from rekindle.auditing.verdict import Verdict
 from rekindle.errors import InvalidSetting
+from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.io.safety.files import write_json
 from rekindle.membership import Membership
 from rekindle.model import Trajectories
@@ -22,10 +24,12 @@ __all__ = [
     "Agreement",
     "AttackRisk",
     "Audit",
+    "Expectation",
     "Exposed",
     "ExposedPeople",
     "Growth",
     "GuessedPeople",
+    "Identity",
     "PersonRisk",
     "Precision",
     "ReleaseRisk",
@@ -87,6 +91,9 @@ class ExposedPeople:
     percentile_99: float
     clear: tuple[float, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"ExposedPeople({self.half.people} of {self.half.of}, {self.almost_all.people} of them almost wholly)"
+
 
 @dataclass(frozen=True)
 class Precision:
@@ -128,6 +135,10 @@ class AttackRisk:
         Share of points in the right location. People without a match score 0.
     by_order
         The accuracy under each row order.
+    accuracy_observed
+        The accuracy at the points that were recorded rather than filled in; None where the truth does not say.
+    point_precision
+        Share of all recovered points that are right.
     advantage
         (accuracy - chance) / (1 - chance).
     exposed
@@ -140,12 +151,17 @@ class AttackRisk:
         By the number of points that someone knows: how often they find the right person, and only them.
     learnt
         By the number of points that someone knows: the share that they learn of the person's other points.
+    confidence, claimed
+        The mean of the attack's own confidence, and the share of the points that it claims with a confidence of at least
+        0.9; None for an attack without one. They need no truth.
     precision
         What it can claim; None for an attack without a confidence.
     by_hour
         Share of points in the right location at each hour of the day, None where the release has none.
     by_location
         For each location of the release, the share found of the time spent there; None where nobody was.
+    seconds
+        Processor time that one recovery took, as a mean over the row orders; None where that is not known.
     """
 
     attack: str
@@ -154,6 +170,8 @@ class AttackRisk:
     repair: str | None = None
     accuracy: Estimate | None = None
     by_order: tuple[float, ...] = ()
+    accuracy_observed: Estimate | None = None
+    point_precision: float | None = None
     advantage: Estimate | None = None
     exposed: ExposedPeople | None = None
     error_km: float | None = None
@@ -161,9 +179,16 @@ class AttackRisk:
     work: Estimate | None = None
     reidentified: tuple[Estimate, ...] = ()
     learnt: dict[int, Estimate] | None = None
+    confidence: float | None = None
+    claimed: float | None = None
     precision: Precision | None = None
     by_hour: tuple[float | None, ...] = ()
     by_location: tuple[float | None, ...] = ()
+    seconds: float | None = None
+
+    def __repr__(self) -> str:
+        found = "" if self.accuracy is None else f", accuracy {self.accuracy.value:.3f}"
+        return f"AttackRisk({self.attack}, {self.people:g} people{found})"
 
 
 @dataclass(frozen=True)
@@ -255,6 +280,9 @@ class ReleaseRisk:
     repairs: Repairs | None = None
     membership: dict[str, Membership | str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"ReleaseRisk({self.label}: {self.strongest!r}, {len(self.attacks)} attacks and references)"
+
     @property
     def strongest(self) -> AttackRisk:
         """The attack or reference with the highest accuracy; without the truth, the last that was asked for."""
@@ -343,6 +371,86 @@ class Agreement:
     pairs: int
 
 
+@dataclass(frozen=True)
+class Identity:
+    """What tells one audit from another.
+
+    Attributes
+    ----------
+    name
+        What the dataset is called; None where nobody said so.
+    made
+        When the audit was finished, in UTC: the time that `SOURCE_DATE_EPOCH` gives where that is set.
+    digest
+        SHA-256 of what was read: numbers, locations, times, and the truth where it is known.
+    command
+        The command that was typed; None for an audit from Python.
+    version
+        Of Rekindle.
+    """
+
+    name: str | None = None
+    made: str | None = None
+    digest: str | None = None
+    command: str | None = None
+    version: str = rekindle.__version__
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """What may be expected of the strongest attack where nobody knows the truth: estimates, not measurements.
+
+    Attributes
+    ----------
+    attack
+        Its name.
+    small_numbers
+        The share of the published numbers above 0 that are 1 or 2; None where numbers are not exact.
+    confidence, claimed
+        As in `AttackRisk`: how sure the attack is on average, and how much it claims. None where it does not say.
+    similar
+        The same audit of people drawn like the recovered ones, whose true paths are known; see `people_like`. None where
+        the numbers are not exact, or there is no whole day.
+    """
+
+    attack: str
+    small_numbers: float | None
+    confidence: float | None
+    claimed: float | None
+    similar: Audit | None
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{value:.2f}" for value in self.accuracy)
+        return f"Expectation({self.attack}, accuracy {shown or 'unknown'})"
+
+    @property
+    def accuracy(self) -> tuple[float, ...]:
+        """Between which accuracies the attack's may lie: two numbers, the lower first, one, or none."""
+        found = None if self.similar is None else self.similar.given.strongest.accuracy
+        return tuple(
+            sorted(one for one in (self.confidence, None if found is None else found.value) if one is not None)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain values."""
+        releases = () if self.similar is None else self.similar.releases
+        return {
+            "attack": self.attack,
+            "small_numbers": self.small_numbers,
+            "confidence": self.confidence,
+            "claimed": self.claimed,
+            "accuracy": list(self.accuracy),
+            "similar_people": [
+                {
+                    "release": one.label,
+                    "accuracy": None if one.strongest.accuracy is None else one.strongest.accuracy.to_json(),
+                    "exposed": None if one.strongest.exposed is None else one.strongest.exposed.half.people,
+                }
+                for one in releases
+            ],
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class Audit:
     """What a release gives away, and what would help.
@@ -371,6 +479,14 @@ class Audit:
         (true people,) int64: the recovered person of each true person; -1 for none. None without the truth.
     warnings
         What the reader must know before trusting a number, in sentences.
+    identity
+        What tells this audit from another.
+    omitted
+        What the plan left out because of the size of the data or for want of time, and how to get it, in sentences.
+    unfinished
+        What was planned and is not done, in sentences; empty where all is.
+    expected
+        Without the truth: what may be expected of the strongest attack, as an estimate.
     """
 
     verdict: Verdict
@@ -384,11 +500,20 @@ class Audit:
     truth: Trajectories | None
     matched: NDArray[np.int64] | None
     warnings: tuple[str, ...] = ()
+    identity: Identity = Identity()
+    omitted: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
+    expected: Expectation | None = None
 
     @property
     def given(self) -> ReleaseRisk:
         """The release as given."""
         return self.releases[0]
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What was measured, under the headings by which anonymisation is reviewed."""
+        return gather_evidence(self)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -443,9 +568,13 @@ class Audit:
 
         return {
             "rekindle": rekindle.__version__,
+            "identity": asdict(self.identity),
             "verdict": asdict(self.verdict),
             "strongest": self.given.strongest.attack,
             "warnings": list(self.warnings),
+            "omitted": list(self.omitted),
+            "unfinished": list(self.unfinished),
+            "expected": None if self.expected is None else self.expected.to_json(),
             "unknown": list(self.unknown),
             "settings": self.settings,
             "releases": [
@@ -465,6 +594,7 @@ class Audit:
             "people": [asdict(person) for person in self.people],
             "growth": {name: [asdict(one) for one in steps] for name, steps in self.growth.items()},
             "agreements": [asdict(one) for one in self.agreements],
+            "evidence": [asdict(one) for one in self.evidence],
         }
 
     def unnamed(self) -> Audit:
@@ -514,6 +644,48 @@ class Audit:
         from rekindle.report.page import write_page  # the one line here that knows the report
 
         write_page(path, self, include_truth=include_truth, names=names, overwrite=overwrite)
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each release and attack: release, attack, repair, and its numbers with their limits.
+
+        ``accuracy``, ``advantage``, ``home`` and ``work`` have their limits in ``_low`` and ``_high``; ``exposed`` is the number
+        of people with more than half of their time recovered, clearly above chance. What is not known is null. The people
+        are in `people`, which `polars.DataFrame` takes as it is.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        rows = []
+        for one in self.releases:
+            for name, risk in one.attacks.items():
+                row: dict[str, Any] = {"release": one.label, "attack": name, "repair": risk.repair}
+                for measure in ("accuracy", "advantage", "home", "work"):
+                    value: Estimate | None = getattr(risk, measure)
+                    for end, part in (("", "value"), ("_low", "low"), ("_high", "high")):
+                        row[measure + end] = None if value is None else getattr(value, part)
+                row["exposed"] = None if risk.exposed is None else risk.exposed.half.people
+                row["error_km"] = risk.error_km
+                rows.append(row)
+        return to_frame(rows, library)
+
+    def _repr_html_(self) -> str:
+        """The verdict, and every release in a row."""
+        rows = []
+        for one in self.releases:
+            best, people = one.strongest, one.exposed
+            found = best.advantage
+            rows.append(
+                (
+                    one.label,
+                    best.attack,
+                    "unknown" if found is None else f"{found.value:.2f} ({found.low:.2f}–{found.high:.2f})",
+                    "unknown" if people is None else f"{people.half.people:,} of {people.half.of:,}",
+                )
+            )
+        head = ("release", "strongest", "advantage over chance", "people exposed")
+        return html_table(f"Audit: {self.verdict.level}", rows, head)
 
     def __repr__(self) -> str:
         best = self.given.strongest

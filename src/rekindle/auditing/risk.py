@@ -45,13 +45,16 @@ class Estimate:
         return asdict(self)
 
 
-def estimate(table: NDArray[np.float64]) -> Estimate:
+def estimate(table: NDArray[np.float64], points: NDArray[np.integer] | None = None) -> Estimate:
     """Estimate a share over people and row orders.
 
     Parameters
     ----------
     table
         (orders, people) float64 shares from 0 to 1: the value of each person under each row order. NaN: not measured.
+    points
+        (people,) how many points each share is of, where it is a share of all points that is meant; people weigh the same
+        by default.
 
     Notes
     -----
@@ -71,16 +74,22 @@ def estimate(table: NDArray[np.float64]) -> Estimate:
     estimated from survey data. Survey Methodology 24, 193-201 (1998): the effective number.
     """
     scores = _by_person(table)
-    return _limits(scores[~np.isnan(scores)], _order_variance(table), 0.0)
+    measured = ~np.isnan(scores)
+    scores, weight = scores[measured], _weights(points, measured)
+    return _limits(scores, _order_variance(table[:, measured], weight), 0.0, weight)
 
 
-def estimate_advantage(attack: NDArray[np.float64], chance: NDArray[np.float64]) -> Estimate:
+def estimate_advantage(
+    attack: NDArray[np.float64], chance: NDArray[np.float64], points: NDArray[np.integer] | None = None
+) -> Estimate:
     """Estimate the advantage over chance: (attack - chance) / (1 - chance).
 
     Parameters
     ----------
     attack, chance
         (orders, people) float64 accuracies of the same people; the numbers of orders may differ. NaN: not measured.
+    points
+        As for `estimate`.
 
     Notes
     -----
@@ -90,13 +99,14 @@ def estimate_advantage(attack: NDArray[np.float64], chance: NDArray[np.float64])
     measured = ~np.isnan(missed + room)
     if not measured.any():
         return Estimate(np.nan, np.nan, np.nan)
-    missed, room = missed[measured], room[measured]
-    width = float(room.mean())
+    missed, room, weight = missed[measured], room[measured], _weights(points, measured)
+    attack, chance = attack[:, measured], chance[:, measured]
+    width = _mean(room, weight)
     if width < _NO_ROOM:
         return Estimate(0.0, 0.0, 0.0)
-    ratio = float(missed.mean()) / width
-    orders = (_order_variance(attack) + ratio**2 * _order_variance(chance)) / width**2
-    return _limits(1 - ratio - (missed - ratio * room) / width, orders, 1 - 1 / width)
+    ratio = _mean(missed, weight) / width
+    orders = (_order_variance(attack, weight) + ratio**2 * _order_variance(chance, weight)) / width**2
+    return _limits(1 - ratio - (missed - ratio * room) / width, orders, 1 - 1 / width, weight)
 
 
 def clearly_above_chance(
@@ -150,21 +160,23 @@ def estimate_exposed(
     return _limits(((score > above) & clearly)[~np.isnan(score)].astype(np.float64), _order_variance(by_order), 0.0)
 
 
-def _limits(scores: NDArray[np.float64], orders: float, least: float) -> Estimate:
+def _limits(
+    scores: NDArray[np.float64], orders: float, least: float, weight: NDArray[np.float64] | None = None
+) -> Estimate:
     """Limits from the score of each person, (people,) float64, and the variance of the mean over row orders.
 
-    The scores have a mean between `least` and 1.
+    The scores have a mean between `least` and 1. With weights there are as many people as Kish's effective number says.
     """
-    people = len(scores)
-    if not people:
+    if not len(scores):
         return Estimate(np.nan, np.nan, np.nan)
-    value = float(scores.mean())
+    value = _mean(scores, weight)
+    people = len(scores) if weight is None else float(weight.sum() ** 2 / (weight**2).sum())
     if people < 2:
         return Estimate(value, min(value, least), max(value, 1.0))
     room = 1 - least
     share = min(max((value - least) / room, 0.0), 1.0)
     most = share * (1 - share)
-    apart = float(((scores - value) ** 2).sum()) / room**2
+    apart = people * _mean((scores - value) ** 2, weight) / room**2
     spread = min((apart + _UNSEEN) / (people * most + _UNSEEN), 1.0)
     t_squared = float(stdtrit(people - 1, 0.975)) ** 2
     few = t_squared * DESIGN_EFFECT * spread / people
@@ -184,8 +196,19 @@ def _by_person(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(total, number, out=np.full(len(number), np.nan), where=number > 0))
 
 
-def _order_variance(table: NDArray[np.float64]) -> float:
+def _mean(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> float:
+    return float(values.mean() if weight is None else (values * weight).sum() / weight.sum())
+
+
+def _weights(points: NDArray[np.integer] | None, measured: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    """(measured people,) float64 weights; None where all are the same."""
+    if points is None or not measured.any() or np.ptp(points[measured]) == 0:
+        return None
+    return points[measured].astype(np.float64)
+
+
+def _order_variance(table: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> float:
     """The variance of the mean over row orders; 0 where there is only one, from which it cannot be told."""
-    means = _by_person(table.T)
+    means = _by_person(table.T if weight is None else (table * weight / weight.mean()).T)
     means = means[~np.isnan(means)]
     return float(means.var(ddof=1)) / len(means) if len(means) > 1 else 0.0

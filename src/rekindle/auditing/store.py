@@ -8,7 +8,7 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import rekindle
 from rekindle.auditing.tasks import Result
-from rekindle.io.safety.files import new_file, remove_leftovers
+from rekindle.io.safety.files import new_file, read_json, remove_leftovers, write_json
 from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder, read_mark
 from rekindle.io.safety.untrusted import read_arrays
 from rekindle.model import Counts, Release, Trajectories
@@ -29,6 +29,9 @@ AUDIT = "audit"
 
 TASKS = "tasks"
 """The name of the folder of finished tasks, and what its mark says."""
+
+CHOICE = "choice.json"
+"""What an audit with a time budget chose to do, so that it goes on with the same."""
 
 _SENSITIVE = {"?" * 40 + ".npz": Sensitive("finished task of an audit")}
 
@@ -43,13 +46,19 @@ class Task:
         Plain values that name the input, the settings and the seed; equal identities have equal results.
     call, arguments
         What to do.
+    work
+        About how long it takes, in seconds of an ordinary core.
+    reports
+        Whether the call takes one argument more: a function that it tells the share that is done.
     """
 
     identity: tuple[Any, ...]
     call: Callable[..., Result]
     arguments: tuple[Any, ...]
+    work: float = 1.0
+    reports: bool = False
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A name for the result: a digest of the identity and of the code that computes it."""
         text = json.dumps([code_digest(), self.call.__name__, self.identity], sort_keys=True, default=repr)
@@ -95,6 +104,20 @@ class Store:
         ):
             np.savez_compressed(file, allow_pickle=False, key=key, numbers=numbers, **result.arrays)
 
+    def choice(self, key: Any) -> dict[str, Any] | None:
+        """Give what was chosen for the data and the request that plain values name; None where nothing was."""
+        if self.folder is None or not (self.folder / CHOICE).exists():
+            return None
+        stored = read_json(self.folder / CHOICE)
+        chosen = stored.get("choice") if stored.get("key") == key else None
+        return chosen if isinstance(chosen, dict) else None
+
+    def remember(self, key: Any, chosen: dict[str, Any]) -> None:
+        """Keep what was chosen."""
+        if self.folder is not None:
+            _begin(self.folder)
+            write_json(self.folder / CHOICE, {"key": key, "choice": chosen}, private=True)
+
 
 def begin_output(out: str | Path, *, resume: bool = True) -> Path:
     """Make the output folder of an audit, for its owner alone, and give the folder of its tasks.
@@ -115,6 +138,7 @@ def begin_output(out: str | Path, *, resume: bool = True) -> Path:
     remove_leftovers(folder)
     if not resume:
         remove_tasks(folder)
+        (folder / CHOICE).unlink(missing_ok=True)
     return folder
 
 
@@ -150,6 +174,10 @@ def digest(data: Counts | Release | Trajectories | None) -> str | None:
     names: Any = data.people_ids if isinstance(data, Trajectories) else ()
     if isinstance(data, Release):
         names = [one.to_json() for one in data.defences]
+    elif isinstance(data, Counts):
+        names = data.people
+    elif data.observed is not None:
+        value.update(np.packbits(data.observed).data)
     value.update(json.dumps([data.locations.ids, names, data.calendar.to_json()]).encode())
     return value.hexdigest()
 

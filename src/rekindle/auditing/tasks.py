@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.attacks import REFERENCES, Attack, Recovery
+from rekindle.auditing.clock import processor_time
+from rekindle.auditing.work import attacking
 from rekindle.defences import Chain, Defence, NothingLeft
 from rekindle.errors import InvalidSetting, RekindleError
 from rekindle.evaluation import (
@@ -25,20 +27,23 @@ from rekindle.evaluation import (
 from rekindle.membership.channel import rebuild_defence
 from rekindle.membership.infer import Method, exact_membership, infer_membership
 from rekindle.model import AppliedDefence, Calendar, Counts, Locations, Release, Trajectories
-from rekindle.repairing import REPAIRS, guess_people
+from rekindle.progress import Progress
+from rekindle.repairing import REPAIRS, exact_totals, guess_people
 
 __all__ = [
     "FROZEN",
+    "GROWTH",
     "PERFECT",
     "REFERENCE_ATTEMPTS",
     "Attempt",
     "Published",
     "Result",
-    "adds_up",
     "attack_counts",
+    "attack_first_days",
     "compare_recoveries",
     "publish",
     "repair_release",
+    "summary_of",
     "tell_membership",
 ]
 
@@ -51,7 +56,11 @@ FROZEN = "frozen"
 _TESTED = 20
 """People of whom it is tested whether they can be told to be in a release."""
 
-_GROWTH = (1, 2, 3, 4, 5, 6, 7, 10, 14, 21, 28, 42, 60, 90, 120, 180, 365)
+CLAIMED = 0.9
+"""The confidence from which on an attacker claims a point."""
+
+GROWTH = (1, 2, 4, 7, 14, 28, 60, 120, 240)
+"""Numbers of days after which it is measured how exposure grows; an attack that revises earlier days runs again for each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +92,13 @@ class Attempt:
         """Whether it only stands beside the attacks."""
         return self.attack is None or self in REFERENCE_ATTEMPTS
 
-    def recover(self, counts: Counts, seed: int) -> Recovery:
+    def recover(self, counts: Counts, seed: int, progress: Progress | None = None) -> Recovery:
         """Recover everyone, with a row order of this seed where the attack has one."""
         attack: Any = self.attack
         names = {one.name for one in dataclasses.fields(attack)} if dataclasses.is_dataclass(attack) else set()
         # The tasks are what runs side by side, so each keeps to one core.
         own = {name: value for name, value in (("seed", seed), ("workers", 1)) if name in names}
-        found: Recovery = (dataclasses.replace(attack, **own) if own else attack).recover(counts)
+        found: Recovery = (dataclasses.replace(attack, **own) if own else attack).recover(counts, progress=progress)
         return found
 
 
@@ -108,8 +117,10 @@ class Published:
     ----------
     release
         What is published.
+    exact
+        Whether every number is the true one, so that there is nothing to repair.
     guess
-        How many people an attacker takes to be in it who has to guess.
+        How many people an attacker takes to be in it who has to guess: the largest total where the numbers are exact.
     truth
         The people who are in the release, at its resolution.
     original
@@ -121,6 +132,7 @@ class Published:
     """
 
     release: Release
+    exact: bool
     guess: int
     truth: Trajectories | None
     original: Trajectories | None
@@ -135,16 +147,24 @@ class Published:
         calendar = Calendar(**numbers["calendar"])
         done = [AppliedDefence.from_json(one) for one in numbers["defences"]]
         release = Release(arrays["values"], locations, calendar, done)
+        seen = (release, numbers["exact"], numbers["guess"])
         if truth is None:
-            return cls(release, numbers["guess"], None, None, None, numbers)
+            return cls(*seen, None, None, None, numbers)
         rows, original = arrays["rows"], truth
         if len(rows) < truth.people:
             names = [truth.people_ids[row] for row in rows]
-            original = Trajectories(truth.cells[rows], truth.locations, truth.calendar, names)
+            observed = None if truth.observed is None else truth.observed[rows]
+            original = Trajectories(truth.cells[rows], truth.locations, truth.calendar, names, observed)
         coarse = original
         if (locations, calendar) != (truth.locations, truth.calendar):
-            coarse = Trajectories(arrays["cells"].astype(np.int32), locations, calendar, original.people_ids)
-        return cls(release, numbers["guess"], coarse, original, rows, numbers)
+            cells, observed = arrays["cells"].astype(np.int32), arrays.get("observed")
+            coarse = Trajectories(cells, locations, calendar, original.people_ids, observed)
+        return cls(*seen, coarse, original, rows, numbers)
+
+    @property
+    def counts(self) -> Counts:
+        """The numbers as counts, where they are exact, of the people that an attacker who has to guess takes to be in it."""
+        return Counts(self.release.values.astype(np.int32), self.release.locations, self.release.calendar)
 
 
 def publish(
@@ -170,9 +190,9 @@ def publish(
 
     Returns
     -------
-    Arrays `values` (steps, locations) and `xy_km` of the release, `cells` and `rows` of the people in it; numbers `ids`,
-    `calendar`, `defences`, `guess`, `withheld` (share of the numbers) and `utility`. Or the number `left_out`: why the
-    defence cannot be applied.
+    Arrays `values` (steps, locations) and `xy_km` of the release, `cells` and `rows` of the people in it, `observed` where
+    points were filled in; numbers `ids`, `calendar`, `defences`, `exact`, `guess`, `withheld` (share of the numbers) and
+    `utility`. Or the number `left_out`: why the defence cannot be applied.
     """
     release, coarse, scale = data if isinstance(data, Release) else Release.of(data), truth, 1.0
     if defence is not None:
@@ -185,34 +205,28 @@ def publish(
             if required and not isinstance(error, NothingLeft):
                 raise
             return Result({"left_out": str(error)})
+    # Counts that are given as such are exact, even where they all share a divisor.
+    exact = (defence is None and isinstance(data, Counts)) or exact_totals(release) is not None
     numbers = {
         "ids": list(release.locations.ids),
         "calendar": release.calendar.to_json(),
         "defences": [one.to_json() for one in release.defences],
-        "guess": guess_people(release),
+        "exact": exact,
+        "guess": int(release.values.sum(axis=1).max()) if exact else guess_people(release),
         "withheld": float(release.withheld.mean()),
         "utility": None if counts is None else utility(counts, release, scale=scale).to_json(),
     }
     arrays: dict[str, NDArray[Any]] = {"values": release.values, "xy_km": release.locations.xy_km}
     if coarse is not None and truth is not None:
-        arrays["cells"] = coarse.cells.astype(np.min_scalar_type(len(coarse.locations)))
+        arrays["cells"] = coarse.cells.astype(_small_type(len(coarse.locations)))
         arrays["rows"] = _rows(coarse, truth)
+        if coarse.observed is not None:
+            arrays["observed"] = coarse.observed
     return Result(numbers, arrays)
-
-
-def adds_up(release: Release, people: int) -> bool:
-    """Whether the numbers are valid counts of so many people, so that there is nothing to repair."""
-    values = release.values
-    whole = not np.isnan(values).any() and (values >= 0).all() and (values == np.floor(values)).all()
-    return bool(whole and (values.sum(axis=1) == people).all())
 
 
 def repair_release(release: Release, repair: str, people: int) -> Result:
     """Turn a release back into counts, as an attacker would: array `values` (steps, locations)."""
-    if repair == FROZEN and adds_up(release, people):
-        # A repair keeps exact numbers. The reference does not: it puts everyone in one location for all time.
-        mean = np.broadcast_to(release.values.mean(axis=0), release.values.shape)
-        release = Release(mean, release.locations, release.calendar)
     counts = REPAIRS[repair](release, people)
     return Result(arrays={"values": counts.values.astype(np.min_scalar_type(counts.people))})
 
@@ -224,7 +238,7 @@ def attack_counts(
     attempt: Attempt,
     seed: int,
     keep: bool,
-    growth: bool,
+    told: Callable[[float], None] | None = None,
 ) -> Result:
     """Attack counts, and compare with the truth where it is known.
 
@@ -238,21 +252,27 @@ def attack_counts(
         The attack and its row order.
     keep
         Whether the recovered trajectories are part of the result, as `cells`.
-    growth
-        Whether to measure how exposure grows with the number of days.
+    told
+        Called with the share that is done.
     """
-    sure = None
+    sure = began = ended = None
     if attempt.attack is None:
         if truth is None:
             raise InvalidSetting("Without the truth there is no perfect recovery.")
         recovered = truth
     else:
-        found = attempt.recover(counts, seed)
+        began = processor_time()
+        found = attempt.recover(counts, seed, _days_of(attempt.attack, counts, truth is not None, told))
+        ended = processor_time()
         recovered, sure = found.trajectories, found.confidence
     numbers: dict[str, Any] = {"uniqueness": list(uniqueness_by_k(recovered).values()), "people": recovered.people}
+    if began is not None and ended is not None:
+        numbers["seconds"] = ended - began
+    if sure is not None and len(counted := sure[recovered.counted]):
+        numbers["sure"] = {"mean": float(counted.mean()), "claimed": float((counted >= CLAIMED).mean())}
     arrays: dict[str, NDArray[Any]] = {}
     if keep:
-        arrays["cells"] = recovered.cells.astype(np.min_scalar_type(len(counts.locations)))
+        arrays["cells"] = recovered.cells.astype(_small_type(len(counts.locations)))
     if truth is None:
         return Result(numbers, arrays)
     mapping = map_people(recovered, truth)
@@ -260,9 +280,56 @@ def attack_counts(
     arrays |= {f"exposure.{name}": array for name, array in exposure.arrays().items()}
     if sure is not None:
         numbers["confidence"] = assess_confidence(recovered, sure, truth, mapping=mapping).to_json()
-    if growth:
-        numbers["growth"] = list(_growth(attempt, counts, recovered, truth, seed))
     return Result(numbers, arrays)
+
+
+def attack_first_days(
+    counts: Counts, truth: Trajectories, attempt: Attempt, seed: int, cells: NDArray[Any] | None
+) -> Result:
+    """Measure what is found when only the first days are published.
+
+    Parameters
+    ----------
+    counts, truth
+        The first days.
+    attempt, seed
+        The attack and its row order.
+    cells
+        (people, steps) what it recovered of these days; None for an attack that revises them when more days come.
+
+    Returns
+    -------
+    The numbers of `Growth`, but for the days.
+    """
+    if cells is None:
+        recovered = attempt.recover(counts, seed).trajectories
+    else:
+        recovered = Trajectories(cells.astype(np.int32), counts.locations, counts.calendar)
+    return Result(summary_of(expose(recovered, truth, seed=seed).arrays()))
+
+
+def summary_of(exposure: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The numbers of `Growth`, but for the days, from the arrays of an `Exposure`."""
+    home, reidentified = exposure["home"], exposure["reidentified"]
+    told: NDArray[np.bool_] = np.atleast_1d((~np.isnan(reidentified)).any(axis=0))
+    four = max(at for at, points in enumerate(KNOWN_POINTS) if points <= 4 and told[at])
+    return {
+        "accuracy": float(np.nanmean(exposure["accuracy"])),
+        "home": None if np.isnan(home).all() else float(np.nanmean(home)),
+        "reidentified": float(np.nanmean(reidentified[:, four])),
+    }
+
+
+def _days_of(attack: Attack, counts: Counts, compared: bool, told: Callable[[float], None] | None) -> Progress | None:
+    """What an attack tells of its days, as a share of the task; the comparison with the truth is the rest of it."""
+    if told is None:
+        return None
+    share = attack.work(counts) / attacking(attack, counts, compared=compared)
+
+    def days(done: int, total: int | None) -> None:
+        told(share * done / (total or counts.calendar.number_of_days))
+
+    return days
 
 
 def compare_recoveries(counts: Counts, one: NDArray[Any], other: NDArray[Any]) -> Result:
@@ -304,25 +371,9 @@ def tell_membership(
         return Result({"reason": str(error)})
 
 
-def _growth(
-    attempt: Attempt, counts: Counts, recovered: Trajectories, truth: Trajectories, seed: int
-) -> Iterator[dict[str, float | None]]:
-    """Measure at the first few numbers of days, then ever fewer, and at all of them."""
-    all_days = counts.calendar.number_of_days
-    revises = attempt.attack is not None and attempt.attack.revises
-    for days in [number for number in _GROWTH if number < all_days] + [all_days]:
-        part = slice(0, counts.calendar.day(days - 1).stop)
-        so_far, known = recovered.part(part), truth.part(part)
-        if revises and days < all_days:
-            so_far = attempt.recover(counts.part(part), seed).trajectories
-        found = expose(so_far, known, seed=seed)
-        four = max(at for at, points in enumerate(KNOWN_POINTS) if points <= min(4, known.steps))
-        yield {
-            "days": days,
-            "accuracy": float(found.accuracy.mean()),
-            "home": None if np.isnan(found.home).all() else float(found.home.mean()),
-            "reidentified": float(np.nanmean(found.reidentified[:, four])),
-        }
+def _small_type(locations: int) -> np.dtype[Any]:
+    """The smallest type for indices of locations and for those who are away."""
+    return np.min_scalar_type(-max(locations, 1))
 
 
 def _rows(coarse: Trajectories, truth: Trajectories) -> NDArray[np.int64]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rekindle.auditing.risk import Estimate
 
-__all__ = ["LEVELS", "RULE", "Verdict", "by_mean", "by_people", "judge"]
+__all__ = ["CANNOT_TELL", "LEVELS", "RULE", "Verdict", "by_mean", "by_people", "judge"]
 
 LEVELS = ((0.02, "no better than guessing"), (0.10, "low"), (0.30, "moderate"), (0.60, "high"), (1.01, "very high"))
 """From the lowest to the highest, each with the advantage that it lies below."""
@@ -50,7 +50,7 @@ class Verdict:
     level: str
     by_mean: str | None = None
     by_people: str | None = None
-    rule: str = RULE
+    rule: str = field(default=RULE, repr=False)
 
 
 def judge(advantage: Estimate | None, exposed: int = 0, people: int = 1) -> Verdict:

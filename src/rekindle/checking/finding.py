@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from rekindle.frames import Frame, Library, to_frame
+
 __all__ = ["SEVERITIES", "Finding", "Findings", "Severity"]
 
 Severity = Literal["error", "warning", "note"]
@@ -46,6 +48,9 @@ class Finding:
     rows: tuple[int, ...] = ()
     more: int = 0
 
+    def __repr__(self) -> str:
+        return f"Finding({self.severity} {self.rule}: {self.table}, {len(self.rows) + self.more:,} rows)"
+
     def to_json(self) -> dict[str, Any]:
         """All of it in plain values."""
         return asdict(self)
@@ -63,6 +68,17 @@ class Findings(tuple[Finding, ...]):
     def at_least(self, severity: Severity) -> Findings:
         """Those that are as grave as a severity, or graver."""
         return Findings([one for one in self if SEVERITIES.index(one.severity) <= SEVERITIES.index(severity)])
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each finding, with its fields as columns.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        columns = {name: [getattr(one, name) for one in self] for name in Finding.__dataclass_fields__}
+        return to_frame(columns | {"rows": [list(one.rows) for one in self]}, library)
 
     def to_json(self) -> list[dict[str, Any]]:
         """All of them in plain values."""

@@ -517,14 +517,19 @@ def changing_totals(subject: Subject) -> Iterator[Finding]:
             continue
         totals = values.sum(axis=1)
         if totals.min() < totals.max():
+            change = np.abs(np.diff(totals))
+            few = int(((change > 0) & (change <= 2)).sum())
             yield _finding(
                 changing_totals,
                 "note",
                 table.name,
                 f"The numbers of a step add up to {totals.min():g} ({_text(when[totals.argmin()])}) to {totals.max():g} "
-                f"({_text(when[totals.argmax()])}).",
-                "People come and go, or not everyone is counted at every step: a small change of the total shows who came.",
-                "Nothing needs to change; the audit says how it treats people who are away.",
+                f"({_text(when[totals.argmax()])}); {few} of {_number(len(change), 'change')} from step to step "
+                f"{'is' if few == 1 else 'are'} one or two people.",
+                "People come and go, which is normal. The totals say when: a change of one is a person who came or left at "
+                "that time, and the locations whose numbers change with it say where.",
+                "Nothing needs to change for that alone. Where many changes are one or two people, publish longer steps or "
+                "round all numbers. The audit takes who is not counted at a step to be away.",
             )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.io.safety.untrusted import reading
 from rekindle.io.tables.columns import times
-from rekindle.io.tables.release import WITHHELD
+from rekindle.io.tables.release import WITHHELD, is_withheld
 from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Release
 
@@ -43,7 +43,8 @@ OWN_NAMES = (
 )
 """What columns of a table must not be called, since columns of our own are, or Polars takes it for all columns."""
 _OFFSET = r"(Z|[+-]\d{2}:?\d{2})$"
-_BELOW = r"^<\s*(\d+(?:\.\d+)?)$"
+_BELOW = r"^(?:<|&lt;)\s*(\d+(?:\.\d+)?)$"
+_AT_MOST = r"^(?:≤|<=)\s*(\d+(?:\.\d+)?)$"
 _MOST_DENSE = 100_000_000
 _NOT_BY_CHANCE = 1e4
 
@@ -233,15 +234,16 @@ def _numbers(column: pl.Series, withheld: Collection[str], path: str | Path) -> 
         _refuse_too_large(values, path)
         return values, pl.Series([None], dtype=pl.Float64).new_from_index(0, len(values))
     text = column.str.strip_chars()
-    below = text.str.extract(_BELOW, 1).cast(pl.Float64)
+    below, at_most = (text.str.extract(form, 1).cast(pl.Float64) for form in (_BELOW, _AT_MOST))
+    most = (below.ceil() - 1).zip_with(below.is_not_null(), at_most.floor())
     values = text.cast(pl.Float64, strict=False).fill_nan(None)
-    bad = values.is_null() & below.is_null() & ~text.is_in(list(withheld)).fill_null(True)
+    bad = values.is_null() & ~text.to_frame("text").select(is_withheld(pl.col("text"), withheld))["text"]
     if bad.any():
         raise InvalidFile(
             path, f"{column[int(bad.arg_max() or 0)]!r} is neither a number nor a mark of a withheld one."
         )
     _refuse_too_large(values, path)
-    return values, below.ceil() - 1
+    return values, most
 
 
 def _refuse_too_large(values: pl.Series, path: str | Path) -> None:

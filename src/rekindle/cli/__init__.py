@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -23,6 +24,7 @@ class Overview(Commands):
         "evaluate": "Compare a recovery with the ground truth.",
         "defend": "Protect counts and write a release for publication.",
         "audit": "Find out how exposed people are by a release, and what would protect them.",
+        "recommend": "Find the least lossy release under limits of risk, and write it.",
         "clean": "Remove what was derived from the ground truth.",
         "reproduce": "Compute the paper's tables and figures.",
     }
@@ -60,4 +62,5 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
     with stopped_by_signals():
-        app(args=arguments)
+        # What was typed, for reports.
+        app(args=arguments, obj=["rekindle", *(sys.argv[1:] if arguments is None else arguments)])

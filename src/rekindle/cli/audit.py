@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from joblib import cpu_count
 
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing import AUDIT, Audit, Estimate, ReleaseRisk, begin_output
+from rekindle.auditing import AUDIT, TASKS, Audit, Estimate, Forecast, ReleaseRisk, begin_output
 from rekindle.auditing import audit as run_audit
 from rekindle.cli.console import console, note, print_json, say, showing_progress, table
+from rekindle.cli.formats import Case, print_cases
 from rekindle.cli.options import (
     Absent,
     CellSide,
     Cluster,
     Effort,
-    Format,
+    GateFormat,
     LocationsFile,
     MemoryLimit,
     Quiet,
+    Seed,
     TableStep,
     Workers,
 )
-from rekindle.cli.running import STOPPED
-from rekindle.cli.shared import make_attack, read_truth
-from rekindle.defences import PRESETS, parse_defence
+from rekindle.cli.running import STOPPED, in_flags
+from rekindle.cli.shared import command_line, make_attack, read_truth
+from rekindle.defences import PRESETS, format_defence, parse_defence
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_dataset, read_published
 from rekindle.io.safety.files import output, read_json
 from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder
-from rekindle.memory import audit_bytes, check_memory, reading_bytes
+from rekindle.memory import check_memory, free_memory, parse_size, reading_bytes, size
 from rekindle.model import Counts, Dataset, Release
+from rekindle.progress import duration
 from rekindle.report import words
 
 FAILED_GATE = 3
 """Exit code where the release is above a limit of --fail-above or --fail-if-exposed."""
+
+LONG_SECONDS = 120
+"""An audit that takes longer than that is told what would be faster."""
 
 NUMBERS, REPORT = "audit.json", "report.html"
 SENSITIVE = {
@@ -46,6 +53,7 @@ SENSITIVE = {
 
 
 def audit(
+    context: typer.Context,
     dataset: Annotated[
         Path, typer.Argument(help="A dataset folder, a table of counts, or a published table (csv or parquet).")
     ],
@@ -58,18 +66,28 @@ def audit(
     attack: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"{', '.join(ATTACKS)}, or package:Class for your own; may be repeated. Default: all built-in attacks."
+            help=f"{', '.join(ATTACKS)}, or package:Class for your own; may be repeated. Default: all built-in attacks that "
+            "the size of the data allows."
         ),
     ] = None,
     defence: Annotated[
         list[str] | None,
         typer.Option(
             help="A defence to try, such as 'suppress:below=10 + round:to=5', or a preset "
-            f"({', '.join(PRESETS)}); may be repeated. Default: eight that suit the data. Use 'none' to try no defence."
+            f"({', '.join(PRESETS)}); may be repeated. Default: up to eight that suit the data, fewer for many people. Use "
+            "'none' to try no defence."
         ),
     ] = None,
     effort: Effort = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Row orders, each with its own draw of random defences.")] = 3,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Row orders, each with its own draw of random defences. Default: 3, fewer for many people.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 0,
     truth: Annotated[
         Path | None, typer.Option(help="Dataset folder with the ground truth behind a published table.")
     ] = None,
@@ -88,6 +106,25 @@ def audit(
             "takes minutes (full; needs the extra membership)."
         ),
     ] = "exact",
+    thorough: Annotated[
+        bool | None,
+        typer.Option(
+            "--thorough/--brief",
+            help="Also try the second best repair, an attacker who has to guess the number of people, and the first days alone. "
+            "Default: by the size of the data.",
+            show_default=False,
+        ),
+    ] = None,
+    time_budget: Annotated[
+        str | None,
+        typer.Option(
+            "--time-budget",
+            metavar="TIME",
+            help="How long it may take, e.g. 20min or 2h: what you do not ask for is chosen by the speed of this machine, and "
+            "when the time is up, the finished tasks make the report. Default: about 15 minutes on two ordinary cores, chosen by "
+            "the size of the data alone.",
+        ),
+    ] = None,
     include_truth: Annotated[
         bool, typer.Option("--include-truth", help="Put the true trajectories into the report. They are sensitive.")
     ] = False,
@@ -132,15 +169,16 @@ def audit(
         typer.Option(help="Whether a table is exact (counts) or protected (release). auto: by its numbers."),
     ] = "auto",
     absent: Absent = "withheld",
-    output_format: Format = "text",
+    output_format: GateFormat = "text",
     quiet: Quiet = False,
 ) -> None:
     """Find out how exposed people are by a release, and what would protect them.
 
-    Tries every attack on the release and on what each defence would make of it, beside chance and a naive attack. Writes a
-    report and the same numbers as JSON. If interrupted, run it again to resume.
+    Tries attacks on the release and on what each defence would make of it, beside chance and a naive attack. Writes a
+    report, which grows while it works, and the same numbers as JSON. It says first how long it takes, what it leaves out, and
+    the command that repeats its choice. If interrupted, run it again to resume.
     """
-    way_out = "Audit fewer days, fewer people or coarser locations, with fewer --workers, or without --attack habits"
+    way_out = "Audit fewer days, fewer people or coarser locations"
     tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
     check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
     data: Dataset | Counts | Release
@@ -149,7 +187,7 @@ def audit(
         data = read_dataset(dataset)
     else:
         published = read_published(dataset, locations, read_as=read_as, absent=absent, step=step, cell_km=cell_km)
-        data, how_read = published.data, published.note
+        data, how_read = published.data, in_flags(published.note, context)
         note(how_read)
     people_behind = None if truth is None else read_truth(truth)
     gate = "fail_above" if fail_above is not None else "fail_if_exposed" if fail_if_exposed is not None else None
@@ -161,60 +199,147 @@ def audit(
             "truth",
         )
     check_new_folder(out, AUDIT, overwrite=True)
-    attacks = [_make(name, effort) for name in attack or ATTACKS]
+    attacks = (
+        None if attack is None and effort is None else [make_with_effort(name, effort) for name in attack or ATTACKS]
+    )
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
-    if cluster is None:
-        known = people_behind is not None or (isinstance(data, Dataset) and data.truth is not None)
-        counts = data.counts if isinstance(data, Dataset) else data
-        needed = audit_bytes(counts, attacks, seeds=seeds, workers=workers or cpu_count(), truth=known, people=people)
-        check_memory(needed, memory_limit, what="The audit", way_out=way_out)
+    tasks = out / TASKS
+    written = False
+
+    def announce(ahead: Forecast) -> None:
+        if cluster is None:
+            lighter = _ways_out(ahead, memory_limit, context) or way_out
+            check_memory(ahead.memory_bytes, memory_limit, what="The audit", way_out=lighter)
+        _announce(ahead, context, time_budget)
+        begin_output(out, resume=resume)
+
+    def write(found: Audit) -> None:
+        nonlocal written
+        found = replace(found, omitted=tuple(in_flags(sentence, context) for sentence in found.omitted))
+        if found.truth is not None:
+            mark_folder(out, AUDIT, SENSITIVE)
+        found.write_json(out / NUMBERS, names=names)
+        found.to_html(out / REPORT, include_truth=include_truth, names=names)
+        written = True
+
     with output(out, parents=True):
-        tasks = begin_output(out, resume=resume)
+        if out.is_dir():
+            begin_output(out, resume=resume)
         try:
-            with showing_progress("Tasks") as progress:
+            with showing_progress("Audit", share=True) as progress:
                 found = run_audit(
                     data,
                     truth=people_behind,
                     attacks=attacks,
                     defences=defences,
                     seeds=seeds,
+                    seed=seed,
                     people=people,
                     membership=membership,
+                    thorough=thorough,
+                    time_budget=time_budget,
                     note=how_read,
+                    name=dataset.resolve().name,
+                    command=command_line(context.obj),
                     workers=workers,
                     cluster=cluster,
                     cache=tasks,
                     progress=progress,
+                    announce=announce,
+                    so_far=write,
                 )
-            if found.truth is not None:
-                mark_folder(out, AUDIT, SENSITIVE)
-            found.write_json(out / NUMBERS, names=names)
-            found.to_html(out / REPORT, include_truth=include_truth, names=names)
+            write(found)
         except KeyboardInterrupt:
-            note(f"Stopped. Finished tasks are in {tasks}. Run the same command again to resume.")
+            report = f" What they show so far is in {out / REPORT}." if written else ""
+            note(f"Stopped. Finished tasks are in {tasks}.{report} Run the same command again to resume.")
             raise typer.Exit(STOPPED) from None
         except OSError:
             note("Finished tasks are kept. Once this is fixed, run the same command again to resume.")
             raise
+    gates = _gates(found, fail_above, fail_if_exposed, exposed_above)
     if output_format == "json":
         print_json(read_json(out / NUMBERS))
-    else:
+    elif output_format == "text":
         show(found)
         say("\nReport:  ", (str(out / REPORT), "bold"), f"\nNumbers: {out / NUMBERS}")
-    failed = []
-    if fail_above is not None and found.exceeds(fail_above):
-        failed.append(f"The upper limit of the advantage over chance is above {fail_above:g}.")
-    if fail_if_exposed is not None and found.exposes(more_than=fail_if_exposed, above=exposed_above):
-        failed.append(f"More than {fail_if_exposed} people are exposed.")
-    for reason in failed:
-        note(f"Failed. {reason}")
+    else:
+        told = [Case(name="warning", what=sentence, level="warning") for sentence in found.warnings]
+        verdict = Case(name="verdict", what=f"{words.headline(found)} ({found.verdict.level})")
+        print_cases(output_format, "audit", [*gates, verdict, *told])
+    for gate_case in (failed := [one for one in gates if one.failed]):
+        note(f"Failed. {gate_case.what}")
     if failed:
         raise typer.Exit(FAILED_GATE)
+
+
+def _gates(found: Audit, fail_above: float | None, fail_if_exposed: int | None, exposed_above: float) -> list[Case]:
+    """One case for each limit that was set."""
+    gates = []
+    best = found.given.strongest
+    if fail_above is not None and best.advantage is not None:
+        above = found.exceeds(fail_above)
+        what = f"The upper limit of the advantage over chance is {best.advantage.high:.3f} ({best.attack})"
+        what += f", above {fail_above:g}." if above else f"; the limit is {fail_above:g}."
+        gates.append(Case(name="fail-above", what=what, failed=above))
+    if fail_if_exposed is not None:
+        above = found.exposes(more_than=fail_if_exposed, above=exposed_above)
+        what = f"{'More' if above else 'No more'} than {fail_if_exposed} people have more than {exposed_above:.0%} of their time "
+        gates.append(Case(name="fail-if-exposed", what=what + "recovered, clearly above chance.", failed=above))
+    if gates and found.unfinished:
+        gates.append(Case(name="finished", what="An audit that is not finished shows no limit to hold.", failed=True))
+    return gates
+
+
+def _announce(ahead: Forecast, context: typer.Context, time_budget: str | None) -> None:
+    """Say what is going to be done, what that takes, and what would be faster."""
+    cores = "one core" if ahead.cores == 1 else f"{ahead.cores} cores"
+    memory = f", and about {size(ahead.memory_bytes)} of memory" if ahead.memory_bytes else ""
+    note(f"About {ahead.tasks} tasks, {duration(ahead.seconds)} on {cores}{memory}.")
+    if ahead.omitted:
+        why = "by the size of the data" if time_budget is None else f"for {time_budget} on this machine"
+        note(f"Chosen {why}. The same is done by: {_explicit(ahead, context)}")
+        for sentence in ahead.omitted:
+            note(f"- {in_flags(sentence, context)}")
+    if ahead.seconds > LONG_SECONDS and ahead.faster:
+        ways = [f"{in_flags(f'`{way}`', context)} (about {duration(seconds)})" for way, seconds in ahead.faster]
+        note(f"Faster: {', '.join(ways)}.")
+
+
+def _explicit(ahead: Forecast, context: typer.Context) -> str:
+    """The command that repeats what was chosen."""
+    typed = list(context.obj or ["rekindle", "audit"])
+    for at, word in enumerate(typed):
+        if word.startswith("--time-budget"):
+            del typed[at : at + (1 if "=" in word else 2)]
+            break
+    names = {kind: name for name, kind in ATTACKS.items()}
+    if "attacks" in ahead.chosen:
+        typed += [word for one in ahead.attacks for word in ("--attack", names[type(one)])]
+        efforts = {str(one.settings()["effort"]) for one in ahead.attacks if "effort" in one.settings()}
+        typed += [word for effort in efforts for word in ("--effort", effort)]
+    if "seeds" in ahead.chosen:
+        typed += ["--seeds", str(ahead.seeds)]
+    if "defences" in ahead.chosen:
+        defences = [format_defence(one) for one in ahead.defences] or ["none"]
+        typed += [word for one in defences for word in ("--defence", one)]
+    if "thorough" in ahead.chosen:
+        typed.append("--thorough" if ahead.thorough else "--brief")
+    return shlex.join(typed)
+
+
+def _ways_out(ahead: Forecast, limit: str | None, context: typer.Context) -> str | None:
+    """What would fit into the memory that there is; None where nothing would."""
+    allowed = min(size for size, _ in free_memory()) if limit is None else parse_size(limit)
+    fits = [in_flags(f"`{way}`", context) for way, needed in ahead.lighter if needed <= allowed]
+    return f"Use {fits[0]}" if fits else None
 
 
 def show(found: Audit) -> None:
     """Print the answer, and every release in a row."""
     say(("\n" + words.headline(found), "bold"), f" ({found.verdict.level})")
+    say((words.decision(found), "bold"))
+    for sentence in found.unfinished:
+        console.print(f"! {sentence}")
     for sentence in [*words.summary(found), *words.advice(found), *found.unknown, *found.warnings]:
         console.print(f"- {sentence}")
     head = ["release", "strongest", "advantage", "if guessed", "exposed", "error"]
@@ -244,7 +369,7 @@ def _limits(value: Estimate) -> str:
     return f"{value.value:.2f} ({value.low:.2f}–{value.high:.2f})"
 
 
-def _make(name: str, effort: str | None) -> Attack:
+def make_with_effort(name: str, effort: str | None) -> Attack:
     """Build an attack; effort is for those that have the setting."""
     plain = make_attack(name, {})
     return plain if effort is None or "effort" not in plain.settings() else make_attack(name, {"effort": effort})

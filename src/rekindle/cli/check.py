@@ -9,10 +9,11 @@ import typer
 
 from rekindle.checking import RULES, Settings
 from rekindle.checking import check as check_tables
-from rekindle.checking.finding import Finding, Severity
+from rekindle.checking.finding import Finding, Findings, Severity
 from rekindle.checking.linter import read_config
 from rekindle.cli.console import print_json, say
-from rekindle.cli.options import Format, Quiet
+from rekindle.cli.formats import Case, print_cases
+from rekindle.cli.options import GateFormat, Quiet
 
 FOUND = 3
 """Exit code where something was found that is as grave as --fail-on says."""
@@ -41,7 +42,7 @@ def check(
         str | None, typer.Option(help="Column of numbers, if it is not called count, value, trips or the like.")
     ] = None,
     fail_on: Annotated[Severity, typer.Option(help=f"Exit with {FOUND} if a finding is as grave as this.")] = "error",
-    output_format: Format = "text",
+    output_format: GateFormat = "text",
     quiet: Quiet = False,
 ) -> None:
     """Look for what published tables give away by themselves.
@@ -57,6 +58,10 @@ def check(
     found = check_tables(*tables, ignore=ignored, settings=settings, value=value)
     if output_format == "json":
         print_json({"rules": [name for name in RULES if name not in ignored], "findings": found.to_json()})
+    elif output_format != "text":
+        print_cases(
+            output_format, "check", _cases(found, fail_on, [name for name in RULES if name not in ignored], tables)
+        )
     else:
         for one in found:
             _show(one)
@@ -65,12 +70,37 @@ def check(
         raise typer.Exit(FOUND)
 
 
+def _cases(found: Findings, fail_on: Severity, rules: list[str], tables: list[Path]) -> list[Case]:
+    """One for each finding, and one for each rule that found nothing."""
+    fails = found.at_least(fail_on)
+    files = {path.name: path for path in tables}
+    cases = []
+    for one in found:
+        file = files.get(one.table)
+        cases.append(
+            Case(
+                name=one.rule,
+                what=f"{one.what}\n{one.why}\n{one.fix}",
+                level="notice" if one.severity == "note" else "warning",
+                failed=one in fails,
+                where=_where(one),
+                file=file,
+                # Rows are counted without the header.
+                line=one.rows[0] + 1 if one.rows and file is not None and file.suffix == ".csv" else None,
+            )
+        )
+    return cases + [Case(name=rule) for rule in rules if rule not in {one.rule for one in found}]
+
+
+def _where(one: Finding) -> str:
+    if not one.rows:
+        return one.table
+    more = f" and {one.more:,} more" if one.more else ""
+    return f"{one.table}, row{'s' if len(one.rows) > 1 else ''} {', '.join(map(str, one.rows))}{more}"
+
+
 def _show(one: Finding) -> None:
-    rows = ""
-    if one.rows:
-        more = f" and {one.more:,} more" if one.more else ""
-        rows = f", row{'s' if len(one.rows) > 1 else ''} {', '.join(map(str, one.rows))}{more}"
-    say(f"{one.table}{rows}: ", (one.severity, COLOURS[one.severity]), f" {one.rule}: {one.what}")
+    say(f"{_where(one)}: ", (one.severity, COLOURS[one.severity]), f" {one.rule}: {one.what}")
     say(f"    {one.why}")
     say(f"    {one.fix}\n")
 

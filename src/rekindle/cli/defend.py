@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from rekindle.cli.console import console, print_json, say, table
-from rekindle.cli.options import CellSide, Format, LocationsFile, Overwrite, Quiet, TableStep
+from rekindle.cli.options import CellSide, Format, LocationsFile, Overwrite, PublicLocations, Quiet, TableStep
 from rekindle.cli.shared import read_input
 from rekindle.defences import (
     PRESETS,
@@ -68,14 +68,7 @@ def defend(
     suppress_below: Annotated[float | None, typer.Option(help="Withhold numbers below this.")] = None,
     keep_zeros: Annotated[bool, typer.Option("--keep-zeros", help="Do not withhold zeros.")] = False,
     round_to: Annotated[float | None, typer.Option(help="Round to multiples of this.")] = None,
-    public_locations: Annotated[
-        bool,
-        typer.Option(
-            "--public-locations",
-            help="Declare that the list of locations was fixed without looking at the data; noise needs it. With "
-            "--locations FILE, that list is published in full.",
-        ),
-    ] = False,
+    public_locations: PublicLocations = False,
     locations: LocationsFile = None,
     step: TableStep = None,
     cell_km: CellSide = 1.0,

@@ -15,6 +15,7 @@ from rekindle.auditing import audit as run_audit
 from rekindle.cli.audit import show
 from rekindle.cli.console import console, say, showing_progress, table
 from rekindle.cli.options import Overwrite, Quiet
+from rekindle.cli.shared import command_line
 from rekindle.defences import CoarserSpace, GeometricNoise, Suppress
 from rekindle.io import write_dataset, write_trajectories
 from rekindle.io.safety.files import output
@@ -34,6 +35,7 @@ SENSITIVE = {
 
 
 def demo(
+    context: typer.Context,
     out: Annotated[Path, typer.Option(help="Folder for the dataset, the report, the numbers and a picture.")] = Path(
         "demo"
     ),
@@ -75,7 +77,15 @@ def demo(
         mark_folder(out, "demo", SENSITIVE)
         write_dataset(out / "dataset", counts=counts, truth=truth, info=dataset.info, overwrite=overwrite)
         with showing_progress("Attacks") as progress:
-            found = run_audit(dataset, attacks=ATTACKS, defences=DEFENCES, seeds=seeds, progress=progress)
+            found = run_audit(
+                dataset,
+                attacks=ATTACKS,
+                defences=DEFENCES,
+                seeds=seeds,
+                name=f"synthetic city {seed}",
+                command=command_line(context.obj),
+                progress=progress,
+            )
         show_attacks(found, seeds)
         say(("\n4. What it means.", "bold"))
         show(found)

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from rekindle.cli.console import console, print_json, say, showing_progress, table
-from rekindle.cli.options import Format, Mapping, MemoryLimit, Overwrite, Quiet
+from rekindle.cli.formats import Case, print_cases
+from rekindle.cli.options import GateFormat, Mapping, MemoryLimit, Overwrite, Quiet
 from rekindle.cli.shared import check_output, label, read_truth, short
 from rekindle.errors import InvalidFile
-from rekindle.evaluation import METRICS, Evaluation, ReferenceScores, reference_scores
+from rekindle.evaluation import Evaluation, Metric, PerPerson, ReferenceScores, reference_scores
 from rekindle.evaluation import evaluate as compare
 from rekindle.evaluation.confidence import Confidence, assess_confidence
 from rekindle.io import read_recovery
@@ -36,7 +38,7 @@ def evaluate(
     ] = 5,
     memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
-    output_format: Format = "text",
+    output_format: GateFormat = "text",
     quiet: Quiet = False,
 ) -> None:
     """Compare a recovery with the ground truth.
@@ -70,15 +72,34 @@ def evaluate(
     if output_format == "json":
         print_json(numbers)
         return
+    if output_format != "text":
+        print_cases(output_format, "evaluate", _cases(result, beside))
+        return
     show(found.attack, result, beside, sure)
     say("The same numbers as JSON: ", (str(target), "bold"))
+
+
+def _cases(result: Evaluation, beside: ReferenceScores | None) -> list[Case]:
+    """One for each metric; none of them fails."""
+    cases = []
+    for metric in _said(result):
+        other = ""
+        if beside:
+            other = f" (naive {short(beside.naive[metric.name])}, chance {short(beside.chance[metric.name])})"
+        cases.append(Case(name=metric.name, what=f"{short(result.scores[metric.name])}{other}: {metric.meaning}."))
+    return cases
+
+
+def _said(result: Evaluation) -> list[Metric[PerPerson]]:
+    """The metrics that say something: not how much was missed where nothing was."""
+    return [one for one in result.known if one.name != "missed" or result.missed]
 
 
 def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Confidence | None = None) -> None:
     """Print the tables."""
     head = ["", name] + (["naive", "chance"] if beside else [])
     rows = []
-    for metric in METRICS:
+    for metric in _said(result):
         row = [label(metric), short(result.scores[metric.name])]
         if beside:
             row += [short(beside.naive[metric.name]), short(beside.chance[metric.name])]
@@ -117,13 +138,23 @@ def to_json(
     people = result.per_person
     values["per_person"] = {
         "matched_recovered": people.matched.tolist(),
-        "accuracy": people.accuracy.tolist(),
-        "mean_error_km": people.error_km.tolist(),
-        "levenshtein_accuracy": people.levenshtein_accuracy.tolist(),
+        "accuracy": _plain(people.accuracy),
+        "precision": _plain(people.precision),
+        "accuracy_observed": _plain(people.accuracy_observed),
+        "mean_error_km": _plain(people.error_km),
+        "missed": _plain(people.missed),
+        "levenshtein_accuracy": _plain(people.levenshtein_accuracy),
     }
     if sure is not None:
         values["confidence"] = sure.to_json()
     if beside:
         for name, spreads in (("chance", beside.chance), ("naive", beside.naive)):
-            values[name] = {metric: vars(spread) for metric, spread in spreads.items()}
+            values[name] = {
+                metric: None if np.isnan(spread.mean) else vars(spread) for metric, spread in spreads.items()
+            }
     return values
+
+
+def _plain(values: NDArray[np.float64]) -> list[float | None]:
+    """None where a number is not known."""
+    return [None if np.isnan(value) else value for value in values.tolist()]

@@ -15,11 +15,14 @@ __all__ = [
     "Cluster",
     "Effort",
     "Format",
+    "GateFormat",
     "LocationsFile",
     "Mapping",
     "MemoryLimit",
     "Overwrite",
+    "PublicLocations",
     "Quiet",
+    "Seed",
     "TableStep",
     "Workers",
 ]
@@ -29,14 +32,13 @@ Quiet = Annotated[
     typer.Option(
         "--quiet",
         "-q",
-        help="Print only errors, and the numbers with --format json where a command has it.",
+        help="Print only errors, and what --format json, junit or github prints where a command has it.",
         callback=be_quiet,
     ),
 ]
-Format = Annotated[
-    Literal["text", "json"],
-    typer.Option("--format", help="Print the numbers for people, or as JSON for programs, and nothing else."),
-]
+_FORMAT = "Print the answer for people (text), or for a program and then nothing else."
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help=_FORMAT)]
+GateFormat = Annotated[Literal["text", "json", "junit", "github"], typer.Option("--format", help=_FORMAT)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 MemoryLimit = Annotated[
     str | None,
@@ -50,7 +52,12 @@ MemoryLimit = Annotated[
 # A table of counts in place of a dataset folder
 
 LocationsFile = Annotated[
-    Path | None, typer.Option("--locations", help="File of locations, where DATASET is a table and not a folder.")
+    Path | None,
+    typer.Option(
+        "--locations",
+        help="File of locations, where DATASET is a table and not a folder. Default: NAME.locations.csv beside NAME.csv, "
+        "as rekindle defend leaves it.",
+    ),
 ]
 TableStep = Annotated[
     str | None, typer.Option("--step", help="Interval of such a table, e.g. 10min, where it has a single time.")
@@ -66,11 +73,27 @@ Absent = Annotated[
     typer.Option("--absent", help="What a missing row of a published table means."),
 ]
 
+PublicLocations = Annotated[
+    bool,
+    typer.Option(
+        "--public-locations",
+        help="Declare that the list of locations was fixed without looking at the data; noise needs it. With "
+        "--locations FILE, that list is published in full.",
+    ),
+]
+
 # How work is done
 
 Effort = Annotated[
     Literal["low", "normal", "high"] | None,
-    typer.Option("--effort", help="How hard Habits tries. low is a first look. Default: normal."),
+    typer.Option(
+        "--effort",
+        help="How hard Habits tries. low is a first look. Default: normal; low in an audit of many people.",
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option("--seed", min=0, help="Seed of the first row order and draw; the others follow it."),
 ]
 Mapping = Annotated[
     Literal["optimal", "greedy"],

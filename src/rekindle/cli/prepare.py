@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
@@ -12,16 +13,17 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from rekindle.cli.console import console, showing_progress, table
+from rekindle.cli.console import console, note, showing_progress, table
 from rekindle.cli.options import MemoryLimit, Overwrite, Quiet
 from rekindle.cli.running import Command, unwrap
 from rekindle.cli.shared import parse_time
-from rekindle.errors import InvalidSetting
+from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.io import read_locations
 from rekindle.io.dataset import DATASET
 from rekindle.io.safety.files import output
 from rekindle.io.safety.folders import check_new_folder
 from rekindle.memory import check_memory, points_bytes
+from rekindle.model import Locations
 from rekindle.prepare import (
     BEIJING,
     Area,
@@ -34,7 +36,7 @@ from rekindle.prepare import (
     prepare_points,
     prepare_porto,
 )
-from rekindle.prepare.fill import Fill
+from rekindle.prepare.fill import AUTO, Fill, check_max_gap
 from rekindle.progress import Progress
 from rekindle.sources import Points, read_cabspotting, read_geolife, read_points, read_porto
 from rekindle.sources.points import Engine
@@ -69,12 +71,27 @@ FillBy = Annotated[
         "nearer in time, as in the published notebooks), linear (on the line between two records).",
     ),
 ]
+MaxGap = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME|auto|none",
+        help="Longest gap between two records to fill, e.g. 3h; for the rest of a longer gap, and before the first record, "
+        "people are away: not counted. auto: by the intervals between records. none: carry a position forever, as in the "
+        "paper.",
+    ),
+]
+Outside = Annotated[
+    Literal["edge", "away"],
+    typer.Option(
+        help="Positions outside the grid: moved onto its edge, as in the paper, or away: the person is not counted there."
+    ),
+]
 CellKm = Annotated[float, typer.Option(help="Side of a grid cell in km.")]
 Box = Annotated[
     str,
     typer.Option(
         metavar="LOW,HIGH",
-        help="Percentiles of latitude and longitude at which the grid ends; positions outside are moved onto its edge.",
+        help="Percentiles of latitude and longitude at which the grid ends; see --outside.",
     ),
 ]
 Bounds = Annotated[
@@ -89,10 +106,13 @@ TowersFile = Annotated[
     Path | None,
     typer.Option(
         "--towers",
-        help="Use these towers instead of grid cells: a csv or parquet file with location, lat, lng. A position belongs to "
-        "the nearest tower.",
+        help="Use these towers instead of grid cells: a csv or parquet file with location, lat, lng, or other usual names "
+        "such as cell_id, latitude, longitude. A position belongs to the nearest tower.",
     ),
 ]
+TowerLocation = Annotated[str | None, typer.Option(help="Column of --towers that names the tower.")]
+TowerLat = Annotated[str | None, typer.Option(help="Column of --towers with latitudes in degrees.")]
+TowerLng = Annotated[str | None, typer.Option(help="Column of --towers with longitudes in degrees.")]
 H3 = Annotated[
     int | None,
     typer.Option("--h3", min=0, max=15, help="Use H3 cells of this resolution instead (needs the extra h3)."),
@@ -106,9 +126,7 @@ MinCoverage = Annotated[
 ]
 Timezone = Annotated[
     str,
-    typer.Option(
-        help="Zone of the local time. Its offset at the start is kept through a clock change: every day has 24 hours."
-    ),
+    typer.Option(help="Zone of the local time. Steps are those of its clock on the wall, also after a clock change."),
 ]
 EngineName = Annotated[
     Engine, typer.Option("--engine", help="Polars on this machine, or Spark (needs the extra spark).")
@@ -117,6 +135,10 @@ SkipBad = Annotated[
     bool,
     typer.Option("--skip-bad", help="Skip bad files and rows; dataset.json says how many, by kind."),
 ]
+
+
+MOST_FILLED = 0.5
+"""Share of the counted points above which the command warns."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +151,15 @@ class Shared:
     start: Start = None
     days: Days = None
     fill: FillBy = "last"
+    max_gap: MaxGap = "none"
     cell_km: CellKm = 1.0
     box: Box = "1,99.5"
     bounds: Bounds = None
+    outside: Outside = "edge"
     towers: TowersFile = None
+    tower_location: TowerLocation = None
+    tower_lat: TowerLat = None
+    tower_lng: TowerLng = None
     h3: H3 = None
     min_coverage: MinCoverage = 0.0
     timezone: Timezone = "UTC"
@@ -149,27 +176,43 @@ class Shared:
             raise InvalidSetting(
                 "`towers` and `h3` are two ways to make locations; give one of them.", "towers", "h3"
             )
+        if self.outside == "away" and (self.towers is not None or self.h3 is not None):
+            raise InvalidSetting(
+                "`outside` is 'away', but only a grid has an outside; leave out `towers` and `h3`.",
+                "outside",
+                "towers",
+                "h3",
+            )
         if self.towers is not None:
-            return Towers(read_locations(self.towers))
+            return Towers(self._read_towers(self.towers))
         if self.h3 is not None:
             return H3Cells(resolution=self.h3)
         low, high = _numbers("box", self.box, 2)
-        if self.bounds is None:
-            return Grid(cell_km=self.cell_km, box=(low, high))
-        south, west, north, east = _numbers("bounds", self.bounds, 4)
-        return Grid(cell_km=self.cell_km, box=(low, high), bounds=(south, west, north, east))
+        bounds = None
+        if self.bounds is not None:
+            south, west, north, east = _numbers("bounds", self.bounds, 4)
+            bounds = (south, west, north, east)
+        return Grid(cell_km=self.cell_km, box=(low, high), bounds=bounds, outside=self.outside)
+
+    def _read_towers(self, file: Path) -> Locations:
+        try:
+            return read_locations(file, location=self.tower_location, lat=self.tower_lat, lng=self.tower_lng)
+        except InvalidFile as error:  # --lat and the like are columns of the points
+            problem = re.sub("`(location|lat|lng)`", r"`tower_\1`", error.problem)
+            raise InvalidFile(file, problem, *(f"tower_{name}" for name in error.settings)) from None
 
     @property
     def recipe(self) -> dict[str, Any]:
         """What every recipe takes."""
         same = {name: getattr(self, name) for name in ("step", "start", "days", "fill", "min_coverage", "engine")}
-        return same | {"places": self.places}
+        return same | {"places": self.places, "max_gap": None if self.max_gap == "none" else self.max_gap}
 
     def run(self, read: Callable[[Progress], Points], prepare: Callable[[Points], Prepared]) -> None:
         """Read and prepare the points, and write the dataset."""
         from rekindle.report.figures import draw_grid, save_figure  # matplotlib takes a second to load
 
         _ = self.places  # wrong options are named before anything is read
+        check_max_gap(self.recipe["max_gap"])
         check_new_folder(self.out, DATASET, overwrite=self.overwrite)
         check_memory(
             points_bytes(self.source),
@@ -182,7 +225,8 @@ class Shared:
                 found = read(progress)
             with showing_progress("Preparing"):
                 prepared = prepare(found)
-                grid = draw_grid(prepared.truth.locations, positions=prepared.positions)
+                positions = None if prepared.positions is None else prepared.positions[prepared.truth.counted]
+                grid = draw_grid(prepared.truth.locations, positions=positions)
                 prepared.write(self.out, overwrite=self.overwrite, picture=("grid.png", partial(save_figure, grid)))
         _show(prepared, self.out)
 
@@ -323,12 +367,13 @@ def cabspotting(shared: Shared) -> None:
     )
 
 
-@command()
+@command(max_gap=AUTO)
 def points(
     shared: Shared,
     person: Annotated[str | None, typer.Option(help="Column that names the person.")] = None,
     time: Annotated[
-        str | None, typer.Option(help="Column of times: ISO text, timestamps, or numbers since 1970 UTC.")
+        str | None,
+        typer.Option(help="Column of times: ISO text, timestamps, numbers since 1970 UTC; see --time-format."),
     ] = None,
     lat: Annotated[str | None, typer.Option(help="Column of latitudes in degrees.")] = None,
     lng: Annotated[str | None, typer.Option(help="Column of longitudes in degrees.")] = None,
@@ -339,24 +384,25 @@ def points(
     timezone: Annotated[
         str | None,
         typer.Option(
-            help="Zone of the local time, where the times are UTC or carry an offset; its offset at the start is kept "
-            "through a clock change."
+            help="Zone of the local time, e.g. Europe/Oslo, where times are UTC, carry an offset, or are numbers. A column "
+            "with a zone of its own keeps it."
         ),
     ] = None,
     utc: Annotated[
         bool, typer.Option("--utc", help="Times without a zone are UTC; otherwise they are local clock times.")
     ] = False,
     time_unit: Annotated[Literal["s", "ms", "us"], typer.Option(help="What numbers in the time column count.")] = "s",
-    mixed_zones: Annotated[
-        bool, typer.Option("--mixed-zones", help="Convert each time by its own offset, where the offsets differ.")
-    ] = False,
-    unsorted: Annotated[
-        bool, typer.Option("--unsorted", help="Accept rows of one person that go back in time line by line.")
-    ] = False,
+    time_format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="How times are written, if not in ISO form, e.g. '%d.%m.%Y %H:%M' (as in strptime).",
+        ),
+    ] = None,
 ) -> None:
     """Any points: SRC is a CSV or Parquet file, a folder of them, or a glob in quotes.
 
-    Columns named as in scikit-mobility, trackintel and movingpandas are recognised; name others with the options.
+    Rows may be in any order. A CSV file may be separated by commas, semicolons, tabs or bars. Columns named as in scikit-mobility, trackintel and movingpandas are recognised; name others with the options.
     """
     towers = shared.places.locations if isinstance(shared.places, Towers) else None
     if location is not None and towers is None:
@@ -375,8 +421,7 @@ def points(
             timezone=timezone,
             utc=utc,
             time_unit=time_unit,
-            mixed_zones=mixed_zones,
-            unsorted=unsorted,
+            time_format=time_format,
             skip_bad=shared.skip_bad,
             engine=shared.engine,
         ),
@@ -386,18 +431,34 @@ def points(
 
 def _show(prepared: Prepared, out: Path) -> None:
     truth, info = prepared.truth, prepared.info
-    shares = prepared.filled
+    points, shares = info["points"], prepared.filled
+    filled = points["filled"] / (1 - points["away"])
     rows = [
         ["people", f"{truth.people:,}"],
         ["steps", f"{truth.steps:,} of {info['preparation']['step']}"],
         ["from", f"{truth.calendar.start}"],
         ["locations", f"{len(truth.locations):,}"],
-        ["steps filled, not observed", f"{shares.mean():.1%}"],
+        ["longest gap filled (--max-gap)", info["preparation"]["max_gap"] or "any"],
+        ["points observed", f"{points['observed']:.1%}"],
+        ["points filled, not observed", f"{points['filled']:.1%}"],
         ["  best and worst person", f"{shares.min():.1%} and {shares.max():.1%}"],
+        ["points away, not counted", f"{points['away']:.1%}"],
     ]
+    rows += [["clock change", change] for change in info["preparation"].get("clock_changes", [])]
     rows += [[f"skipped: {kind}", f"{count:,}"] for kind, count in info.get("skipped", {}).items()]
     rows += [[f"dropped: {kind}", f"{count:,}"] for kind, count in info.get("dropped", {}).items()]
     console.print(table(f"Prepared: {out}", ["", ""], rows))
+    if filled > MOST_FILLED:
+        note(
+            f"Warning: {filled:.0%} of the points that are counted were filled, not observed, so that an accuracy is partly an "
+            "accuracy of the filling. Look at the scores of observed points, and leave long gaps open with "
+            f"{'a shorter ' if info['preparation']['max_gap'] else ''}--max-gap, or use a longer --step or a higher "
+            "--min-coverage."
+        )
+    elif filled:
+        note(
+            f"{filled:.0%} of the points that are counted were filled: most of what an attack is scored on was observed."
+        )
 
 
 def _numbers(setting: str, text: str, how_many: int) -> list[float]:

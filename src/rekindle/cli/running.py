@@ -19,6 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rekindle.cli.console import errors, note
+from rekindle.cli.formats import print_failure
 from rekindle.errors import RekindleError
 
 __all__ = ["STOPPED", "Command", "Commands", "in_flags", "stopped_by_signals", "unwrap"]
@@ -30,6 +31,9 @@ FAILED = 2
 """Exit code of a command that could not do its work."""
 
 OPTIONS = {
+    "attacks": "attack",
+    "defences": "defence",
+    "families": "family",
     "below": "suppress_below",
     "km": "merge_km",
     "to": "round_to",
@@ -103,6 +107,8 @@ class Command(TyperCommand):
             message = f"{error.filename}: {error.strerror}." if error.filename else str(error)
         errors.print("[bold red]Error:[/bold red]", end=" ", markup=True)
         errors.print(message, soft_wrap=True)
+        if (form := ctx.params.get("output_format")) in ("junit", "github"):
+            print_failure(form, str(ctx.command.name), message)
         raise typer.Exit(FAILED)
 
 
@@ -125,8 +131,8 @@ def showing_notes() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def in_flags(error: RekindleError, ctx: Any) -> str:
-    """The message of an error with its settings written as the user types them: `fail_above` as --fail-above."""
+def in_flags(said: RekindleError | str, ctx: Any) -> str:
+    """What an error or another text says, with its settings as the user types them: `fail_above` as --fail-above."""
     known = {parameter.name: parameter for parameter in ctx.command.params}
 
     def written(match: re.Match[str]) -> str:
@@ -139,14 +145,15 @@ def in_flags(error: RekindleError, ctx: Any) -> str:
         if parameter.param_type_name == "argument":
             return str(parameter.metavar or parameter.name).upper()
         flag = str(parameter.opts[0])
+        if value == "[]":
+            return f"{flag} none"
         if value in ("False", "None"):
             return str(parameter.secondary_opts[0]) if parameter.secondary_opts else f"no {flag}"
         return flag if value in (None, "True") else f"{flag} {value}".replace("'", "").replace('"', "")
 
-    names = {*error.settings, *known}
-    return re.sub(
-        r"`(\w+)(?:=([^`]*))?`", lambda match: written(match) if match[1] in names else match[0], str(error)
-    )
+    renamed = {name for name, option in OPTIONS.items() if option in known}
+    names = {*getattr(said, "settings", ()), *known, *renamed}
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", lambda match: written(match) if match[1] in names else match[0], str(said))
 
 
 def _being_handled() -> bool:

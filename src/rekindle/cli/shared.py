@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from rekindle.evaluation import Metric, Spread
 from rekindle.io import read_counts, read_dataset
 from rekindle.model import Dataset, Trajectories
 
-__all__ = ["check_output", "label", "make_attack", "parse_time", "read_input", "read_truth", "short"]
+__all__ = ["check_output", "command_line", "label", "make_attack", "parse_time", "read_input", "read_truth", "short"]
 
 
 def read_input(
@@ -64,6 +66,11 @@ def check_output(path: Path | None, endings: tuple[str, ...], *, overwrite: bool
         raise InvalidFile(path, "its folder does not exist.")
     if path.exists() and not overwrite:
         raise OutputExists(f"{path} exists already; it was left as it is. Choose another name.")
+
+
+def command_line(typed: Sequence[str] | None) -> str | None:
+    """The command that was typed, for the identity of its output: without what says only that output is there already."""
+    return shlex.join(word for word in typed or () if word not in ("--resume", "--overwrite")) or None
 
 
 def make_attack(name: str, settings: dict[str, Any]) -> Attack:

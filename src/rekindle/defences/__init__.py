@@ -4,7 +4,7 @@ from rekindle.defences.base import Chain, Defence, NothingLeft
 from rekindle.defences.coarsen import CoarserSpace, CoarserTime
 from rekindle.defences.noise import Budget, GeometricNoise, LaplaceNoise, Noise, budgets
 from rekindle.defences.numbers import Cap, Round, Suppress
-from rekindle.defences.parse import DEFENCES, make_defence, parse_defence
+from rekindle.defences.parse import DEFENCES, format_defence, make_defence, parse_defence
 from rekindle.defences.presets import PRESETS, Preset
 from rekindle.defences.sample import Sample
 
@@ -26,6 +26,7 @@ __all__ = [
     "Sample",
     "Suppress",
     "budgets",
+    "format_defence",
     "make_defence",
     "parse_defence",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rekindle.checks import positive
 from rekindle.defences.base import Defence, NothingLeft
 from rekindle.errors import InvalidSetting
-from rekindle.model import AppliedDefence, Calendar, Locations, Release, Trajectories
+from rekindle.model import AWAY, AppliedDefence, Calendar, Locations, Release, Trajectories
 from rekindle.model.calendar import format_step, parse_step
 
 __all__ = ["CoarserSpace", "CoarserTime"]
@@ -87,14 +87,17 @@ class CoarserSpace(Defence):
         return Release(np.where(withheld, np.nan, sums), locations, release.calendar)
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
-        """Put everyone into the cells."""
+        """Put everyone into the cells; those who are away stay away."""
         locations, index = self.merge(truth.locations)
-        return Trajectories(index[truth.cells], locations, truth.calendar, truth.people_ids)
+        cells = np.append(index, AWAY)[truth.cells]  # index -1 is the last
+        return Trajectories(cells, locations, truth.calendar, truth.people_ids, truth.observed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoarserTime(Defence):
     """Publish fewer steps: of each longer step its first record, counted from the first of the data on.
+
+    Who is away at that first record is not counted in the longer step, even if counted later in it.
 
     Parameters
     ----------
@@ -133,6 +136,8 @@ class CoarserTime(Defence):
         return Release(release.values[::every], release.locations, self.calendar(release.calendar))
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
-        """Keep everyone's first record of each longer step."""
-        cells = truth.cells[:, :: self._every(truth.calendar)]
-        return Trajectories(cells, truth.locations, self.calendar(truth.calendar), truth.people_ids)
+        """Keep the first step of each longer one; those who are away at it are away."""
+        first = slice(None, None, self._every(truth.calendar))
+        seen = None if truth.observed is None else truth.observed[:, first]
+        calendar = self.calendar(truth.calendar)
+        return Trajectories(truth.cells[:, first], truth.locations, calendar, truth.people_ids, seen)

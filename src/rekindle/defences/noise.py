@@ -30,8 +30,9 @@ SENSITIVITY: dict[str, int] = {"add-remove": 1, "substitute": 2}
 class Budget:
     """What a release spends: epsilon of pure differential privacy, for each unit that may be protected.
 
-    Everyone is counted once at every step. An event is one person at one step; a person-day is all events of a person
-    within 24 hours; a person is all of theirs. By sequential composition epsilon adds up over the events.
+    Everyone is counted once at a step, or not at all. An event is one person at one step; a person-day is all events of a
+    person within 24 hours; a person is all of theirs. By sequential composition epsilon adds up over the events, and all
+    steps are taken as events: a person who is away at some of them spends less.
 
     Attributes
     ----------

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import json
 import pkgutil
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from rekindle.defences.base import Chain, Defence
-from rekindle.defences.presets import PRESETS
+from rekindle.defences.presets import PRESETS, Preset
 from rekindle.errors import InvalidSetting
+from rekindle.model.calendar import format_step
 
-__all__ = ["DEFENCES", "find_defences", "make_defence", "parse_defence"]
+__all__ = ["DEFENCES", "find_defences", "format_defence", "make_defence", "parse_defence"]
 
 _ONE = re.compile(r"([a-z0-9-]+)(?::(.*))?", re.ASCII)
 
@@ -88,6 +91,24 @@ def parse_defence(text: str) -> Defence:
             settings[key.strip()] = _value(value.strip())
         found.append(make_defence(name, settings))
     return found[0] if len(found) == 1 else Chain(found)
+
+
+def format_defence(defence: Defence) -> str:
+    """Write a defence in the form that `parse_defence` reads."""
+    if isinstance(defence, Preset):
+        return defence.name
+    if isinstance(defence, Chain):
+        return " + ".join(map(format_defence, defence.defences)) or "none"
+    name = next(name for name, kind in DEFENCES.items() if kind is type(defence))
+    usual = {one.name: one.default for one in dataclasses.fields(defence)}  # type: ignore[arg-type]
+    settings = {key: value for key, value in defence.settings().items() if value != usual[key]}
+    return name + ":" * bool(settings) + ",".join(f"{key}={_text(value)}" for key, value in settings.items())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, timedelta):
+        return format_step(value)
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _value(text: str) -> Any:

@@ -79,7 +79,8 @@ class Sample(Defence):
         if not len(kept):
             raise NothingLeft(f"{self.describe()} would leave none of the {truth.people} people; use a larger share.")
         names = [truth.people_ids[person] for person in kept]
-        return Trajectories(truth.cells[kept], truth.locations, truth.calendar, names)
+        seen = None if truth.observed is None else truth.observed[kept]
+        return Trajectories(truth.cells[kept], truth.locations, truth.calendar, names, seen)
 
     def for_publication(self) -> Sample:
         """Draw people whom nobody can draw again."""

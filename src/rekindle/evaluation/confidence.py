@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rekindle import checks
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.evaluation.mapping import Mapping, MappingMethod, resolve_mapping
+from rekindle.evaluation.mapping import Mapping, MappingMethod, ratio, resolve_mapping
 from rekindle.model import Trajectories
 
 __all__ = ["ALMOST_WHOLLY", "Claims", "Confidence", "PrecisionCurve", "assess_confidence", "precision_curve"]
@@ -34,11 +34,11 @@ class Claims:
     level
         The least confidence of a claim.
     points
-        Share of all points that are claimed, from 0 to 1.
+        Share of all recovered points that are claimed, from 0 to 1.
     points_right
         Share of the claimed points that are right; NaN where none is claimed.
     people
-        Share of all recovered people who are claimed almost wholly: more than 90% of their points.
+        Share of all recovered people who are claimed almost wholly: more than 90% of the points at which they are counted.
     people_right
         Share of the points of these people that are right; NaN where there is none.
     """
@@ -66,6 +66,9 @@ class PrecisionCurve:
 
     claimed: NDArray[np.float64]
     precision: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"PrecisionCurve({len(self.claimed)} points)"
 
     def most_at(self, precision: float) -> float:
         """The largest share that can be claimed with at least this precision; 0 where there is none."""
@@ -105,6 +108,9 @@ class Confidence:
     claims: Claims
     curve: PrecisionCurve
 
+    def __repr__(self) -> str:
+        return f"Confidence(calibration error {self.calibration_error:.3f}, {self.claims.points:.0%} of the points claimed)"
+
     def to_json(self) -> dict[str, Any]:
         """The numbers in plain values; None where there is none."""
 
@@ -134,12 +140,14 @@ def assess_confidence(
 ) -> Confidence:
     """Compare how sure an attack was of each point with whether it was right.
 
+    Points are those at which a recovered person is counted. One at which the matched true person is away is wrong.
+
     Parameters
     ----------
     recovered, truth
         The recovered and the true people, over the same locations and steps.
     confidence
-        (people, steps) numbers from 0 to 1, as in `Recovery.confidence`.
+        (people, steps) numbers from 0 to 1, as in `Recovery.confidence`; it does not matter where people are away.
     level
         The confidence at which an attacker makes a claim.
     bins
@@ -150,15 +158,18 @@ def assess_confidence(
     if not checks.share("level", level):
         raise InvalidSetting("`level` is 0; it must be above 0 and at most 1.", "level")
     checks.whole("bins", bins, least=1)
-    sure, right = _compare(recovered, confidence, truth, mapping)
-    of_point = np.minimum((sure * bins).astype(np.int64), bins - 1).ravel()
+    sure, right, counted = _compare(recovered, confidence, truth, mapping)
+    claimed = (sure >= level) & counted
+    wholly = ratio(claimed.sum(axis=1), counted.sum(axis=1)) > ALMOST_WHOLLY
+    points, points_right = int(counted.sum()), right[claimed]
+    people_right = int(right[wholly].sum()) / int(counted[wholly].sum()) if wholly.any() else np.nan
+    sure, right = _flat(sure, counted), _flat(right, counted)
+    of_point = np.minimum((sure * bins).astype(np.int64), bins - 1)
     number = np.bincount(of_point, minlength=bins)
     each = np.where(number > 0, number, np.nan)
-    mean = np.bincount(of_point, sure.ravel(), bins) / each
-    accuracy = np.bincount(of_point, right.ravel(), bins) / each
-    share = number / sure.size
-    claimed = sure >= level
-    wholly = claimed.mean(axis=1) > ALMOST_WHOLLY
+    mean = np.bincount(of_point, sure, bins) / each
+    accuracy = np.bincount(of_point, right, bins) / each
+    share = number / points
     return Confidence(
         np.linspace(0.0, 1.0, bins + 1),
         share,
@@ -167,10 +178,10 @@ def assess_confidence(
         float(np.nansum(share * np.abs(mean - accuracy))),
         Claims(
             level,
-            float(claimed.mean()),
-            float(right[claimed].mean()) if claimed.any() else np.nan,
-            float(wholly.mean()),
-            float(right[wholly].mean()) if wholly.any() else np.nan,
+            len(points_right) / points,
+            float(points_right.mean()) if len(points_right) else np.nan,
+            int(wholly.sum()) / int(counted.any(axis=1).sum()),
+            people_right,
         ),
         _curve(sure, right, 20),
     )
@@ -196,13 +207,14 @@ def precision_curve(
         At how many shares of points, evenly spaced up to all of them.
     """
     checks.whole("points", points, least=1)
-    return _curve(*_compare(recovered, confidence, truth, mapping), points)
+    sure, right, counted = _compare(recovered, confidence, truth, mapping)
+    return _curve(_flat(sure, counted), _flat(right, counted), points)
 
 
 def _compare(
     recovered: Trajectories, confidence: ArrayLike, truth: Trajectories, mapping: MappingMethod | Mapping
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The confidence, and whether each recovered point is right: both (recovered people, steps)."""
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """The confidence, whether each recovered point is right, and whether it is counted: all (recovered people, steps)."""
     sure = np.asarray(confidence, dtype=np.float64)
     if sure.shape != recovered.cells.shape:
         raise InvalidData(
@@ -210,17 +222,24 @@ def _compare(
         )
     if not sure.size:
         raise InvalidData("There is no step, so there is nothing to be sure of.")
-    if not (np.isfinite(sure).all() and sure.min() >= 0 and sure.max() <= 1):
-        raise InvalidData(
-            f"The confidence lies between {sure.min()} and {sure.max()}; it must be from 0 to 1, none missing."
-        )
+    counted = recovered.counted
+    if not counted.any():
+        raise InvalidData("No recovered person is counted at any step, so there is nothing to be sure of.")
+    low, high = sure.min(where=counted, initial=np.inf), sure.max(where=counted, initial=-np.inf)
+    if not (low >= 0 and high <= 1):
+        raise InvalidData(f"The confidence lies between {low} and {high}; it must be from 0 to 1, none missing.")
     matched = resolve_mapping(mapping, recovered, truth).matched
-    return sure, (recovered.cells == truth.cells[matched]) & (matched >= 0)[:, None]
+    return sure, (recovered.cells == truth.cells[matched]) & counted & (matched >= 0)[:, None], counted
+
+
+def _flat(values: NDArray[Any], counted: NDArray[np.bool_]) -> NDArray[Any]:
+    """The values at counted points; without a copy where all are."""
+    return values.ravel() if counted.all() else values[counted]
 
 
 def _curve(sure: NDArray[np.float64], right: NDArray[np.bool_], points: int) -> PrecisionCurve:
     _, level, number = np.unique(-sure, return_inverse=True, return_counts=True)
-    hits = np.bincount(level.ravel(), weights=right.ravel())
+    hits = np.bincount(level, weights=right)
     claimed = np.arange(1, points + 1) / points
     # Between two levels the line through both is the mean over the ways to choose among points of equal confidence.
     upto = np.interp(claimed * sure.size, np.append(0, np.cumsum(number)), np.append(0, np.cumsum(hits)))

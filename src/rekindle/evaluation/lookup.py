@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle import checks
-from rekindle.model import Trajectories
+from rekindle.model import AWAY, Trajectories
 
 __all__ = ["KNOWN_POINTS", "Lookup", "look_up", "unique_points"]
 
@@ -36,7 +36,7 @@ class Lookup(NamedTuple):
         (true people, len(KNOWN_POINTS)) float64: accuracy of the path that fits best at the points that were not known,
         mean over the draws. Among paths that fit equally well, one is picked at random.
 
-    Both are NaN for people who were not looked up, and where there are too few steps for so many points.
+    Both are NaN for people who were not looked up, and for those who are counted at fewer steps than so many points.
     """
 
     reidentified: NDArray[np.float64]
@@ -48,8 +48,8 @@ def look_up(
 ) -> Lookup:
     """Look people up by a few points that someone knows of them.
 
-    Points of a true person are drawn at random, and the recovered path that agrees with most of them is picked. At most
-    1000 people are looked up, evenly spread over all.
+    Points at which a true person is counted are drawn at random, and the recovered path that agrees with most of them is
+    picked. At most 1000 people are looked up, evenly spread over all.
 
     Parameters
     ----------
@@ -65,15 +65,17 @@ def look_up(
     """
     checks.whole("draws", draws, least=1)
     checks.whole("seed", seed)
-    steps = truth.steps
-    points = np.array([number for number in KNOWN_POINTS if number <= steps], np.int64)
     reidentified = np.full((truth.people, len(KNOWN_POINTS)), np.nan)
     learnt = reidentified.copy()
     affordable = MOST_COMPARED // (recovered.people * draws * KNOWN_POINTS[-1])
     number = min(truth.people, MOST_LOOKED_UP, max(1, affordable))
     for person in np.unique(np.linspace(0, truth.people - 1, number).astype(np.int64)):
+        counted = np.flatnonzero(truth.cells[person] != AWAY)
+        points = np.array([number for number in KNOWN_POINTS if number <= len(counted)], np.int64)
+        if not len(points):
+            continue
         random = np.random.default_rng([seed, person])
-        known = np.array([random.choice(steps, points[-1], replace=False) for _ in range(draws)])
+        known = np.array([random.choice(counted, points[-1], replace=False) for _ in range(draws)])
         alike = recovered.cells[:, known] == truth.cells[person, known]
         agreed = alike.cumsum(axis=2, dtype=np.int8)[:, :, points - 1]
         best = agreed == agreed.max(axis=0)
@@ -82,8 +84,8 @@ def look_up(
         picked = (best.cumsum(axis=0, dtype=np.int32) > tie).argmax(axis=0)
         reidentified[person, : len(points)] = ((ties == 1) & (picked == right[person])).mean(axis=0)
         rows, at = np.unique(picked, return_inverse=True)
-        total = (recovered.cells[rows] == truth.cells[person]).sum(axis=1)[at].reshape(picked.shape)
-        others = np.where(points < steps, steps - points, np.nan)
+        total = (recovered.cells[rows] == truth.cells[person])[:, counted].sum(axis=1)[at].reshape(picked.shape)
+        others = np.where(points < len(counted), len(counted) - points, np.nan)
         learnt[person, : len(points)] = ((total - agreed.max(axis=0)) / others).mean(axis=0)
     return Lookup(reidentified, learnt)
 

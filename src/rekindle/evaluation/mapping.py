@@ -13,14 +13,26 @@ from scipy.optimize import linear_sum_assignment
 
 from rekindle import checks
 from rekindle.errors import InvalidData
-from rekindle.model import Trajectories
+from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["Mapping", "MappingMethod", "errors_km", "map_people", "resolve_mapping", "right_points"]
+__all__ = [
+    "Mapping",
+    "MappingMethod",
+    "accuracy_observed",
+    "check_counted",
+    "errors_km",
+    "map_people",
+    "ratio",
+    "resolve_mapping",
+    "right_points",
+    "visits",
+]
 
 MappingMethod = Literal["optimal", "greedy"]
 
 ROWS_AT_ONCE = 256
+PEOPLE_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +46,15 @@ class Mapping:
     true_people
         How many true people there are.
     total_error_km
-        Sum of the distances between the points of recovered people and those of their true people, km.
+        Sum of the distances between the points of recovered people and those of their true people, km; `away_km` for each
+        step at which only one of the two is away. People who are left over are not in it.
     gap
         The part of the total error that a better matching might save at most: 0 where this one is optimal, None where
         that is not known.
     method
         "optimal" (least total error) or "greedy" (Xu et al. 2017).
+    away_km
+        What a step costs at which only one of the two is away, km; 0 where nobody is.
     """
 
     matched: NDArray[np.int64]
@@ -47,6 +62,10 @@ class Mapping:
     total_error_km: float
     gap: float | None = 0.0
     method: MappingMethod = "optimal"
+    away_km: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"Mapping({self.method}, {int((self.matched >= 0).sum())} of {self.true_people} people matched)"
 
     @cached_property
     def recovered(self) -> NDArray[np.int64]:
@@ -68,17 +87,20 @@ def map_people(
 ) -> Mapping:
     """Match each recovered person with a true person of their own.
 
+    A step at which only one of the two is away costs as much as a random guess: the mean distance between two random
+    counted points of the truth. A step at which both are away costs nothing.
+
     Parameters
     ----------
     recovered, truth
-        Trajectories over the same locations and steps. Where one has fewer people, the rest of the other is left over.
+        Trajectories over the same locations and steps. Where one has fewer people, the rest of the other is left over, as
+        if matched with people who are always away.
     method
         "optimal" for the least total error; "greedy" for the mapping of Xu et al. (2017): each recovered person in
         turn takes the true person with the least error who is still free.
     dense_up_to
         The optimal matching is exact for up to this many people, with memory that grows with their square. For more,
-        the memory grows with the people, and the gap is proven; this needs as many recovered as true people, and
-        where there are not as many of both, the matching is greedy.
+        the memory grows with the people, and the gap is proven.
     gap
         For more people than that: a gap that is small enough.
     progress
@@ -93,26 +115,30 @@ def map_people(
     checks.choice("method", method, ("optimal", "greedy"))
     from rekindle.evaluation.mapping_kernel import Errors, match_sparsely  # takes a second to load
 
-    errors, (people, others) = Errors(recovered, truth), (recovered.people, truth.people)
-    dense = max(people, others) <= dense_up_to
-    if method == "greedy" or (not dense and people != others):
-        return _greedy(errors.of_rows, people, others, progress)
-    if dense:
-        return _optimal(errors.of_rows(slice(0, people)))
-    matched, total, proven = match_sparsely(errors, gap, progress)
-    return Mapping(matched, others, total, proven)
-
-
-def _optimal(errors: NDArray[np.float64]) -> Mapping:
-    rows, columns = linear_sum_assignment(errors)
-    matched = np.full(len(errors), -1, np.int64)
+    people, others = recovered.people, truth.people
+    sparse = method == "optimal" and max(people, others) > dense_up_to
+    errors = Errors(recovered, truth, padded=sparse and people != others)
+    if sparse:
+        matched, total, proven = match_sparsely(errors, gap, progress)
+        return Mapping(matched, others, total, proven, away_km=errors.price)
+    if method == "greedy":
+        matched, total = _greedy(errors.of_rows, people, others, progress)
+        return Mapping(matched, others, total, None, "greedy", errors.price)
+    costs = saving = errors.of_rows(slice(0, people))
+    # To leave someone over costs something too, and not for everyone the same where people are away.
+    if errors.price and people > others:
+        saving = costs - errors.left_over(recovered.cells)[:, None]
+    elif errors.price and people < others:
+        saving = costs - errors.left_over(truth.cells)
+    rows, columns = linear_sum_assignment(saving)
+    matched = np.full(people, -1, np.int64)
     matched[rows] = columns
-    return Mapping(matched, errors.shape[1], float(errors[rows, columns].sum()))
+    return Mapping(matched, others, float(costs[rows, columns].sum()), away_km=errors.price)
 
 
 def _greedy(
     errors_of: Callable[[slice], NDArray[np.float64]], people: int, others: int, progress: Progress | None
-) -> Mapping:
+) -> tuple[NDArray[np.int64], float]:
     matched = np.full(people, -1, np.int64)
     taken = np.zeros(others, bool)
     total = 0.0
@@ -126,7 +152,7 @@ def _greedy(
             block[at + 1 :, chosen] = np.inf
         if progress is not None:
             progress(begin + len(block), people)
-    return Mapping(matched, others, total, None, "greedy")
+    return matched, total
 
 
 def resolve_mapping(
@@ -144,23 +170,72 @@ def resolve_mapping(
     return mapping
 
 
+def visits(trajectories: Trajectories) -> NDArray[np.int64]:
+    """How many points are in each location: (locations,) int64."""
+    found = np.zeros(len(trajectories.locations) + 1, np.int64)
+    for begin in range(0, trajectories.people, PEOPLE_AT_ONCE):
+        some = trajectories.cells[begin : begin + PEOPLE_AT_ONCE].astype(np.int64) + 1
+        found += np.bincount(some.ravel(), minlength=len(found))
+    return found[1:]
+
+
 def right_points(recovered: Trajectories, truth: Trajectories, mapping: Mapping) -> NDArray[np.bool_]:
-    """Which points of the true people were recovered: (true people, steps) bool; none of people without a match."""
+    """Which points of the true people were recovered: (true people, steps) bool.
+
+    Both are counted there, in the same location; no point of people without a match is right.
+    """
     right = np.zeros(truth.cells.shape, bool)
     found = np.flatnonzero(mapping.recovered >= 0)
-    right[found] = recovered.cells[mapping.recovered[found]] == truth.cells[found]
+    for begin in range(0, len(found), PEOPLE_AT_ONCE):
+        some = found[begin : begin + PEOPLE_AT_ONCE]
+        real = truth.cells[some]
+        right[some] = (recovered.cells[mapping.recovered[some]] == real) & (real != AWAY)
     return right
 
 
+def accuracy_observed(right: NDArray[np.bool_], truth: Trajectories) -> NDArray[np.float64]:
+    """Share of each person's observed points that are right: (people,) float64, NaN where there are none, or not known."""
+    if truth.observed is None:
+        return np.full(truth.people, np.nan)
+    return ratio((right & truth.observed).sum(axis=1), points_observed(truth))
+
+
+def points_observed(truth: Trajectories) -> NDArray[np.int64]:
+    """How many of each person's points were recorded rather than filled in: (people,) int64; 0 where it is not known."""
+    return np.zeros(truth.people, np.int64) if truth.observed is None else truth.observed.sum(axis=1)
+
+
+def ratio(part: NDArray[np.number], whole: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The part of each whole; NaN where that is nothing."""
+    share = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=share, where=whole > 0)
+    return share
+
+
+def check_counted(truth: Trajectories) -> None:
+    """Refuse a truth without a point to compare with."""
+    if not truth.steps:
+        raise InvalidData("There are no steps to compare yet.")
+    if truth.cells.max() == AWAY:
+        raise InvalidData("Nobody in the truth is counted at any step, so there is nothing to compare with.")
+
+
 def errors_km(recovered: Trajectories, truth: Trajectories, mapping: Mapping) -> NDArray[np.float64]:
-    """Mean distance of each true person to where they were recovered: (true people,) float64 km, NaN without a match.
+    """Mean distance of each true person to where they were recovered, over the steps at which both are counted.
 
     The truth may have finer locations and steps than the recovery, which then stays where it was last seen.
+
+    Returns
+    -------
+    (true people,) float64 km; NaN without a match, and where the two are never counted at the same step.
     """
     seen = np.searchsorted(recovered.calendar.times(), truth.calendar.times(), side="right") - 1
     here, there = recovered.locations.xy_km, truth.locations.xy_km
     errors = np.full(truth.people, np.nan)
     for person in np.flatnonzero(mapping.recovered >= 0):
-        apart = here[recovered.cells[mapping.recovered[person], seen]] - there[truth.cells[person]]
-        errors[person] = np.hypot(apart[:, 0], apart[:, 1]).mean()
+        mine, theirs = recovered.cells[mapping.recovered[person], seen], truth.cells[person]
+        both = (mine != AWAY) & (theirs != AWAY)
+        apart = here[mine[both]] - there[theirs[both]]
+        if len(apart):
+            errors[person] = np.hypot(apart[:, 0], apart[:, 1]).mean()
     return errors

@@ -14,7 +14,8 @@ from rekindle.assignment.sparse import (
     in_threads,
     relative_gap,
 )
-from rekindle.model import Trajectories
+from rekindle.evaluation.mapping import visits
+from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
 __all__ = ["Errors", "match_sparsely"]
@@ -27,22 +28,28 @@ SAMPLE = 1500
 
 
 def match_sparsely(errors: Errors, gap: float, progress: Progress | None) -> tuple[NDArray[np.int64], float, float]:
-    """Match as many recovered as true people: the true person of each, the total error in km, and its proven gap."""
-    row_of, rows = _group(errors.xy, errors.recovered)
-    column_of, columns = _group(errors.xy, errors.truth)
+    """Match recovered with true people: the true person of each or -1, the total error in km, and its proven gap."""
+    row_of, rows = _group(errors.nearby, errors.recovered)
+    column_of, columns = _group(errors.nearby, errors.truth)
     bounded = _Bounded(errors, rows, columns)
     supply, capacity, scale = np.bincount(row_of), np.bincount(column_of), errors.typical()
     prices = None
     if min(len(rows), len(columns)) > 4 * SAMPLE:
         # With prices that are nearly right, the auction can begin with finer steps.
         prices, scale = _guess_prices(bounded, scale), scale / 25
-    found = assign_sparse(bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress)
+    # People who are left over cost something too: the gap is asked of the others.
+    asked = gap * (min(errors.people) / max(errors.people))
+    found = assign_sparse(bounded, supply, capacity, gap=asked, scale=scale, prices=prices, progress=progress)
     by_row = np.argsort(row_of, kind="stable")
     by_column = np.argsort(found.columns, kind="stable")
     matched = np.empty(len(row_of), np.int64)
     matched[by_row[by_column]] = np.argsort(column_of, kind="stable")
+    matched, unmatched = matched[: errors.people[0]], matched[errors.people[0] :]
+    matched[matched >= errors.people[1]] = -1
     total = errors.of_pairs(matched)
-    return matched, total, relative_gap(total, found.bound)
+    left_over = errors.left_over(errors.recovered[: len(matched)][matched < 0]).sum()
+    left_over += errors.left_over(errors.truth[unmatched]).sum()
+    return matched, total, min(1.0, relative_gap(total, found.bound - float(left_over)))
 
 
 def _guess_prices(bounded: _Bounded, scale: float) -> NDArray[np.float64]:
@@ -59,7 +66,7 @@ def _guess_prices(bounded: _Bounded, scale: float) -> NDArray[np.float64]:
     return np.asarray(prices - prices.min())
 
 
-def _group(xy: NDArray[np.float64], cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _group(points: NDArray[np.float64], cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find people with the same trajectory: the group of each person, and one person of each group.
 
     Similar groups come one after the other.
@@ -67,26 +74,69 @@ def _group(xy: NDArray[np.float64], cells: NDArray[np.integer]) -> tuple[NDArray
     cells = np.ascontiguousarray(cells)
     whole = cells.view(np.dtype((np.void, cells.dtype.itemsize * cells.shape[1]))).ravel()
     _, first, group = np.unique(whole, return_index=True, return_inverse=True)
-    points = _block_sums(xy, cells[first])
-    order = _similar_together(points.reshape(-1, len(first)))
+    sums = _block_sums(points, cells[first])
+    order = _similar_together(sums.reshape(-1, len(first)))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return rank[group.ravel()], first[order].astype(np.int64)
 
 
 class Errors:
-    """Sums of distances between recovered and true trajectories, computed where they are needed."""
+    """Sums of distances between recovered and true trajectories, computed where they are needed.
 
-    def __init__(self, recovered: Trajectories, truth: Trajectories) -> None:
-        self.recovered, self.truth = recovered.cells, truth.cells
-        # Around the middle, where single precision is best.
-        self.xy = truth.locations.xy_km - truth.locations.xy_km.mean(axis=0)
+    A step at which only one of the two is away costs `price`, one at which both are away nothing.
+
+    Parameters
+    ----------
+    recovered, truth
+        Trajectories over the same locations and steps.
+    padded
+        Whether to make both as many, with people who are always away.
+
+    Attributes
+    ----------
+    price
+        Mean distance between two random counted points of the truth, km: being away wrongly, or not being away, is as
+        wrong as a random guess. 0 where nobody is away.
+    xy
+        (locations, 2) float64, km; where somebody is away, also a last row, which is farther than `limit` from all others.
+    nearby
+        Like `xy`, but at most `price` from the row of people who are away, and none further apart than in `xy` or at
+        `price`: moved onto the circle around the mean counted point where they lie outside. `xy` where nobody is away.
+    """
+
+    def __init__(self, recovered: Trajectories, truth: Trajectories, *, padded: bool = False) -> None:
         self.people = recovered.people, truth.people
         self.steps = truth.steps
+        self.recovered, self.truth = (
+            _padded(cells, max(self.people)) if padded else cells for cells in (recovered.cells, truth.cells)
+        )
+        # Around the middle, where single precision is best.
+        self.xy = truth.locations.xy_km - truth.locations.xy_km.mean(axis=0)
+        self.farthest = float(np.abs(self.xy).max())
+        self.price, self.limit, self.nearby = 0.0, np.inf, self.xy
+        if min(self.recovered.min(initial=0), self.truth.min(initial=0)) == AWAY:
+            self._let_be_away(truth)
+
+    def _let_be_away(self, truth: Trajectories) -> None:
+        weight = visits(truth).astype(np.float64)
+        visited = np.flatnonzero(weight)
+        x, y = self.xy[visited].T.copy()
+        # Where all are in the same location, any price lets those be matched who are counted at the same steps.
+        self.price = _mean_distance(x, y, weight[visited] / max(weight.sum(), 1.0)) or 1.0
+        self.limit = 5 * (self.farthest + 1)
+        around = self.xy - (np.average(self.xy, axis=0, weights=weight) if len(visited) else 0.0)
+        far = np.hypot(*around.T)
+        self.nearby = np.vstack([around * np.minimum(1.0, self.price / np.maximum(far, 1e-300))[:, None], [0.0, 0.0]])
+        self.xy = np.vstack([self.xy, np.full(2, 2 * self.limit)])  # index -1 is the last row
 
     def of_rows(self, rows: slice) -> NDArray[np.float64]:
         """Errors of some recovered people with all true people: (rows, true people) float64, km."""
         return self.between(np.arange(self.people[0])[rows], np.arange(self.people[1]))
+
+    def left_over(self, cells: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Errors of people with somebody who is always away: (people,) float64, km."""
+        return np.asarray(self.price * (cells != AWAY).sum(axis=1))
 
     def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Errors of some recovered people with some true people: (len(rows), len(columns)) float64, km."""
@@ -98,18 +148,19 @@ class Errors:
             here = self.xy[self.recovered[rows, begin : begin + part].T].transpose(2, 0, 1).copy()
 
             def work(some: slice, here: NDArray[np.float64] = here, there: NDArray[np.float64] = there) -> None:
-                _add_distances(here[:, :, some], there, errors[some])
+                _add_distances(here[:, :, some], there, self.limit, self.price, errors[some])
 
             in_threads(work, len(rows), chunk=ROWS_AT_ONCE)
         return errors
 
     def of_pairs(self, matched: NDArray[np.int64]) -> float:
-        """Total error of a matching, km."""
+        """Total error of a matching, km, without people who are left over."""
         total = 0.0
         for begin in range(0, len(matched), 4096):
-            part = slice(begin, begin + 4096)
-            gap = self.xy[self.recovered[part]] - self.xy[self.truth[matched[part]]]
-            total += float(np.hypot(gap[..., 0], gap[..., 1]).sum())
+            rows = begin + np.flatnonzero(matched[begin : begin + 4096] >= 0)
+            gap = self.xy[self.recovered[rows]] - self.xy[self.truth[matched[rows]]]
+            apart = np.hypot(gap[..., 0], gap[..., 1])
+            total += float(np.where(apart > self.limit, self.price, apart).sum())
         return total
 
     def typical(self) -> float:
@@ -118,11 +169,18 @@ class Errors:
         return max(float(self.between(some, some).mean()), 1e-9)
 
 
+def _padded(cells: NDArray[np.integer], people: int) -> NDArray[np.integer]:
+    """Add people who are always away."""
+    always = np.full((people - len(cells), cells.shape[1]), AWAY, np.int32)
+    return np.concatenate([cells, always]) if len(always) else cells
+
+
 class _Bounded:
     """Errors in single precision, never above the true ones, of true people in an order that keeps similar ones together.
 
-    The sum of the distances over a block of steps is at least the distance between the sums of the points. Leaves of
-    similar people have a box around those sums, so that a search can pass over most of them.
+    The sum of the distances over a block of steps is at least the distance between the sums of the points, and so it is
+    with `Errors.nearby` where people are away. Leaves of similar people have a box around those sums, so that a search can
+    pass over most of them.
     """
 
     def __init__(self, errors: Errors, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
@@ -138,7 +196,7 @@ class _Bounded:
         self.high = np.maximum.reduceat(self.there_blocks, self.leaves[:-1], axis=2)
         # Rounding of single precision: of every sum, and of the coordinates themselves.
         self.shrink = 1 - (errors.steps + 8) * 2.0**-23
-        self.less = errors.steps * float(np.abs(errors.xy).max()) * 2.0**-21
+        self.less = errors.steps * max(errors.farthest, errors.price) * 2.0**-21
 
     def _points(self, cells: NDArray[np.integer]) -> NDArray[np.float32]:
         """(2, people, steps) float32, km."""
@@ -146,7 +204,7 @@ class _Bounded:
         return np.stack([xy[:, 0][cells], xy[:, 1][cells]])
 
     def _blocks(self, cells: NDArray[np.integer]) -> NDArray[np.float32]:
-        return _block_sums(self.errors.xy, cells)
+        return _block_sums(self.errors.nearby, cells)
 
     def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
         columns = np.full((len(rows), LISTED), -1, np.int32)
@@ -156,7 +214,8 @@ class _Bounded:
 
         def work(part: slice) -> None:
             _scan_errors(rows[part], self.here, self.there, self.here_blocks, self.there_blocks, self.leaves, self.low,
-                         self.high, cheapest, prices, self.shrink, self.less, columns[part], costs[part], bound[part])  # fmt: skip
+                         self.high, cheapest, prices, self.errors.limit, self.errors.price, self.shrink, self.less,
+                         columns[part], costs[part], bound[part])  # fmt: skip
 
         in_threads(work, len(rows), chunk=64)
         return Candidates(columns, costs, bound)
@@ -165,14 +224,14 @@ class _Bounded:
         return self.errors.between(self.rows[rows], self.columns[columns])
 
 
-def _block_sums(xy: NDArray[np.float64], cells: NDArray[np.integer]) -> NDArray[np.float32]:
+def _block_sums(points: NDArray[np.float64], cells: NDArray[np.integer]) -> NDArray[np.float32]:
     """Sums of the points over blocks of steps: (2, blocks, people) float32, km."""
     people, steps = cells.shape
     begin = np.linspace(0, steps, min(BLOCKS, steps), endpoint=False).astype(np.int64)
     sums = np.empty((2, len(begin), people), np.float32)
     for at in range(0, people, 4096):
         part = slice(at, at + 4096)
-        sums[:, :, part] = np.add.reduceat(xy[cells[part]], begin, axis=1).transpose(2, 1, 0)
+        sums[:, :, part] = np.add.reduceat(points[cells[part]], begin, axis=1).transpose(2, 1, 0)
     return sums
 
 
@@ -200,8 +259,23 @@ def _similar_together(points: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 @compiled()
-def _add_distances(here: NDArray[np.floating], there: NDArray[np.floating], sums: NDArray[np.floating]) -> None:
-    """Add to sums[i, j] the distances of here[:, t, i] and there[:, t, j] over all t."""
+def _mean_distance(x: NDArray[np.float64], y: NDArray[np.float64], share: NDArray[np.float64]) -> float:
+    """Mean distance between two points that are drawn with these shares."""
+    total = 0.0
+    for one in range(len(x)):
+        apart = 0.0
+        for other in range(one):
+            dx, dy = x[other] - x[one], y[other] - y[one]
+            apart += share[other] * math.sqrt(dx * dx + dy * dy)
+        total += 2 * share[one] * apart
+    return total
+
+
+@compiled()
+def _add_distances(
+    here: NDArray[np.floating], there: NDArray[np.floating], limit: float, price: float, sums: NDArray[np.floating]
+) -> None:
+    """Add to sums[i, j] the distances of here[:, t, i] and there[:, t, j] over all t; those above the limit cost the price."""
     # In tiles that stay in the nearest cache.
     for left in range(0, sums.shape[1], 256):
         for top in range(0, sums.shape[0], 8):
@@ -212,18 +286,25 @@ def _add_distances(here: NDArray[np.floating], there: NDArray[np.floating], sums
                     tile = sums[row, left : left + 256]
                     for column in range(len(tile)):
                         dx, dy = east[column] - x, north[column] - y
-                        tile[column] += math.sqrt(dx * dx + dy * dy)
+                        apart = math.sqrt(dx * dx + dy * dy)
+                        tile[column] += price if apart > limit else apart
 
 
 @compiled(fastmath={"reassoc", "nsz"})  # a sum whose terms may be added in any order
 def _distance(
-    x: NDArray[np.float32], y: NDArray[np.float32], to_x: NDArray[np.float32], to_y: NDArray[np.float32]
+    x: NDArray[np.float32],
+    y: NDArray[np.float32],
+    to_x: NDArray[np.float32],
+    to_y: NDArray[np.float32],
+    limit: np.float32,
+    price: np.float32,
 ) -> float:
-    """Sum of the distances between the points of two trajectories."""
+    """Sum of the distances between the points of two trajectories; those above the limit cost the price."""
     total = np.float32(0.0)
     for step in range(len(x)):
         east, north = to_x[step] - x[step], to_y[step] - y[step]
-        total += np.float32(math.sqrt(east * east + north * north))
+        apart = np.float32(math.sqrt(east * east + north * north))
+        total += price if apart > limit else apart
     return float(total)
 
 
@@ -239,6 +320,8 @@ def _scan_errors(
     high: NDArray[np.float32],
     cheapest: NDArray[np.float64],
     prices: NDArray[np.float64],
+    limit: float,
+    price: float,
     shrink: float,
     less: float,
     columns: NDArray[np.int32],
@@ -290,7 +373,10 @@ def _scan_errors(
                 for column in range(first, end):
                     if max(lower[column - first] * shrink - less, 0.0) + prices[column] >= worst[at]:
                         continue
-                    sum_of_distances = _distance(here[0, row], here[1, row], there[0, column], there[1, column])
+                    sum_of_distances = _distance(
+                        here[0, row], here[1, row], there[0, column], there[1, column],
+                        np.float32(limit), np.float32(price),
+                    )  # fmt: skip
                     cost = max(sum_of_distances * shrink - less, 0.0)
                     if cost + prices[column] >= worst[at]:
                         continue

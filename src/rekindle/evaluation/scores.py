@@ -13,10 +13,21 @@ from rapidfuzz.distance import Levenshtein
 from rekindle import checks
 from rekindle.attacks import Chance, Naive
 from rekindle.errors import InvalidData
-from rekindle.evaluation.mapping import Mapping, MappingMethod, errors_km, resolve_mapping, right_points
+from rekindle.evaluation.mapping import (
+    Mapping,
+    MappingMethod,
+    accuracy_observed,
+    check_counted,
+    errors_km,
+    points_observed,
+    ratio,
+    resolve_mapping,
+    right_points,
+)
 from rekindle.evaluation.metrics import Metric
 from rekindle.evaluation.unique import count_sets
-from rekindle.model import Trajectories
+from rekindle.frames import Frame, Library, html_table, to_frame
+from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
 __all__ = ["METRICS", "Evaluation", "PerPerson", "ReferenceScores", "Spread", "evaluate", "reference_scores"]
@@ -26,60 +37,146 @@ __all__ = ["METRICS", "Evaluation", "PerPerson", "ReferenceScores", "Spread", "e
 class PerPerson:
     """What was recovered of each person, in the order of the true people. People without a match score 0.
 
+    People who are never counted have nothing to recover: their scores are NaN.
+
     Attributes
     ----------
     matched
         (people,) int64: the recovered person that each true person was matched with; -1 for none.
     accuracy
-        (people,) float64: share of steps in the right location.
+        (people,) float64: share of the points at which the person is counted that are in the right location.
+    precision
+        (people,) float64: share of the points at which the matched recovered person is counted that are right; NaN for
+        people without a match, or whose match is never counted.
+    accuracy_observed
+        (people,) float64: accuracy at the points that were recorded rather than filled in; NaN for people without such a
+        point, and for all where the truth does not say (`Trajectories.observed` is None).
     error_km
-        (people,) float64: mean distance to the truth, km; NaN for people without a match.
+        (people,) float64: mean distance to the truth at the steps at which both are counted, km; NaN for people without a
+        match, or without such a step.
+    missed
+        (people,) float64: share of the points at which the person is counted and the matched recovered person is away, so
+        that there is no distance; 1 for people without a match.
     levenshtein_accuracy
-        (people,) float64: one less the edit distance as a share of the steps.
+        (people,) float64: one less the edit distance between the sequences of counted locations, as a share of the
+        longer one.
+    points, points_observed
+        (people,) int64: at how many steps the person is counted, and at how many of these recorded rather than filled in.
+    both_counted, one_away
+        (people,) int64: at how many steps the person and the match are both counted, and only one of the two is away.
+    away_km
+        What a step costs at which only one of the two is away, km; see `Mapping.away_km`.
+    points_recovered
+        How many points the recovered people have, those without a match included.
     steps
         How many steps there are.
     """
 
     matched: NDArray[np.int64]
     accuracy: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    accuracy_observed: NDArray[np.float64]
     error_km: NDArray[np.float64]
+    missed: NDArray[np.float64]
     levenshtein_accuracy: NDArray[np.float64]
+    points: NDArray[np.int64]
+    points_observed: NDArray[np.int64]
+    both_counted: NDArray[np.int64]
+    one_away: NDArray[np.int64]
+    away_km: float
+    points_recovered: int
     steps: int
+
+    def __repr__(self) -> str:
+        return f"PerPerson({len(self.matched)} people, {self.steps} steps)"
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each true person: person (its position), and the columns matched to levenshtein_accuracy.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        names = (
+            "matched",
+            "accuracy",
+            "precision",
+            "accuracy_observed",
+            "error_km",
+            "missed",
+            "levenshtein_accuracy",
+        )
+        return to_frame(
+            {"person": np.arange(len(self.matched))} | {name: getattr(self, name) for name in names}, library
+        )
+
+
+def _over_points(shares: NDArray[np.float64], points: NDArray[np.int64]) -> float:
+    """The share of all points, from the share of each person's; NaN where there are none."""
+    known = points > 0
+    if not known.any():
+        return np.nan
+    weight = points[known] / points.max()
+    return float((shares[known] * weight).sum() / weight.sum())
+
+
+def _accuracy(one: PerPerson) -> float:
+    return _over_points(one.accuracy, one.points)
+
+
+def _precision(one: PerPerson) -> float:
+    """Nothing is right about recovered people without a match."""
+    return _accuracy(one) * float(one.points.sum() / one.points_recovered) if one.points_recovered else np.nan
+
+
+def _mean_error(one: PerPerson) -> float:
+    share = one.both_counted / one.steps
+    return float(np.nansum(one.error_km * share) / share.sum()) if share.any() else np.nan
+
+
+def _recovery_error(one: PerPerson) -> float:
+    distances = np.nansum(one.error_km * (one.both_counted / one.steps)) * one.steps
+    return float(distances + one.away_km * one.one_away.sum())
 
 
 METRICS: tuple[Metric[PerPerson], ...] = (
-    Metric("accuracy", "share", "higher", "points in the right location", lambda one: float(one.accuracy.mean())),
+    Metric("accuracy", "share", "higher", "points in the right location", _accuracy),
+    Metric("precision", "share", "higher", "recovered points that are right", _precision),
     Metric(
-        "mean_error_km",
-        "km",
-        "lower",
-        "distance of a point to the truth",
-        lambda one: float(np.nanmean(one.error_km)),
+        "accuracy_observed",
+        "share",
+        "higher",
+        "accuracy at points that were recorded, not filled in",
+        lambda one: _over_points(one.accuracy_observed, one.points_observed),
     ),
+    Metric("mean_error_km", "km", "lower", "distance of a point to the truth", _mean_error),
     Metric(
-        "recovery_error_km",
-        "km",
+        "missed",
+        "share",
         "lower",
-        "sum of all distances",
-        lambda one: float(np.nansum(one.error_km) * one.steps),
+        "points at which the recovered person is away",
+        lambda one: _over_points(one.missed, one.points),
     ),
+    Metric("recovery_error_km", "km", "lower", "sum of all distances", _recovery_error),
     Metric(
         "levenshtein_accuracy",
         "share",
         "higher",
         "like accuracy, but stays may be shifted in time",
-        lambda one: float(one.levenshtein_accuracy.mean()),
+        lambda one: _over_points(one.levenshtein_accuracy, one.points),
     ),
 )
-"""The numbers that every evaluation has one of. To add one, add a line here."""
+"""The numbers that every evaluation has one of, NaN where it cannot be said. To add one, add a line here."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """How much of the truth a recovery found, under one mapping of recovered to true people.
 
-    All numbers are over the true people: those without a match score 0, and recovered people who are left over do not
-    count. Distances are over people with a match.
+    Accuracies are over all points at which true people are counted: those of people without a match are wrong, and recovered
+    people who are left over do not count. They count in the precision, which is over all points of recovered people.
+    Distances are over people with a match.
 
     Attributes
     ----------
@@ -104,21 +201,67 @@ class Evaluation:
     mapping: Mapping
 
     def __repr__(self) -> str:
-        return f"Evaluation({', '.join(f'{name}={value:.3g}' for name, value in self.scores.items())})"
+        return f"Evaluation({', '.join(f'{one.name}={self.scores[one.name]:.3g}' for one in self.known)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.name, f"{self.scores[one.name]:.3g}", one.unit, one.meaning) for one in self.known]
+        return html_table("Evaluation", rows, ("metric", "value", "unit", "meaning"))
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each known metric: metric, value, unit, direction (which means more was recovered), meaning.
+
+        The numbers of each person are in `per_person.to_frame()`.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        rows = [
+            {
+                "metric": one.name,
+                "value": self.scores[one.name],
+                "unit": one.unit,
+                "direction": one.direction,
+                "meaning": one.meaning,
+            }
+            for one in self.known
+        ]
+        return to_frame(rows, library)
+
+    @property
+    def known(self) -> list[Metric[PerPerson]]:
+        """The metrics whose value can be said: not of observed points, for example, where the truth does not say."""
+        return [one for one in METRICS if not np.isnan(self.scores[one.name])]
 
     @property
     def accuracy(self) -> float:
-        """Share of points (person and step) in the right location, between 0 and 1."""
+        """Share of the points at which true people are counted that are in the right location, between 0 and 1."""
         return self.scores["accuracy"]
 
     @property
+    def precision(self) -> float:
+        """Share of the points at which recovered people are counted that are right, between 0 and 1."""
+        return self.scores["precision"]
+
+    @property
+    def accuracy_observed(self) -> float:
+        """Accuracy at the points that were recorded, not filled in; NaN where `Trajectories.observed` does not say."""
+        return self.scores["accuracy_observed"]
+
+    @property
     def mean_error_km(self) -> float:
-        """Mean distance between recovered and true points, km."""
+        """Mean distance between recovered and true points at which both are counted, km; see `missed`."""
         return self.scores["mean_error_km"]
 
     @property
+    def missed(self) -> float:
+        """Share of the points at which a true person is counted and the matched recovered person is away."""
+        return self.scores["missed"]
+
+    @property
     def recovery_error_km(self) -> float:
-        """Sum of the distances between recovered and true points, km."""
+        """Sum of the distances between recovered and true points, km; `Mapping.away_km` where only one of two is away."""
         return self.scores["recovery_error_km"]
 
     @property
@@ -127,10 +270,10 @@ class Evaluation:
         return self.scores["levenshtein_accuracy"]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the numbers of each person, in plain values."""
+        """Everything but the numbers of each person, in plain values; None where a metric cannot be said."""
         sets = ("uniqueness", "truth_uniqueness", "distinct_sets", "truth_distinct_sets")
         return (
-            self.scores
+            {name: None if np.isnan(value) else value for name, value in self.scores.items()}
             | {name: {str(k): share for k, share in getattr(self, name).items()} for name in sets}
             | {"mapping": self.mapping.method, "mapping_gap": self.mapping.gap}
         )
@@ -172,21 +315,35 @@ def _check_comparable(recovered: Trajectories, truth: Trajectories) -> None:
         raise InvalidData(
             f"The recovery has the calendar {recovered.calendar.to_json()}, the truth {truth.calendar.to_json()}."
         )
-    if not truth.steps:
-        raise InvalidData("There are no steps to compare yet.")
+    check_counted(truth)
 
 
 def compare_people(recovered: Trajectories, truth: Trajectories, mapping: Mapping) -> PerPerson:
     """Compare each true person with the recovered person they are matched with."""
-    edits = np.zeros(truth.people)
+    right, counted = right_points(recovered, truth, mapping), truth.counted
+    points, hits = counted.sum(axis=1), right.sum(axis=1)
+    theirs = np.append((recovered.cells != AWAY).sum(axis=1), 0)  # nobody, at -1, is never counted
+    edits, both = np.zeros(truth.people), np.zeros(truth.people, np.int64)
     for person in np.flatnonzero(mapping.recovered >= 0):
-        mine, theirs = recovered.cells[mapping.recovered[person]], truth.cells[person]
-        edits[person] = 1.0 - Levenshtein.distance(_text(mine), _text(theirs)) / truth.steps
+        mine, real = recovered.cells[mapping.recovered[person]], truth.cells[person]
+        both[person] = ((mine != AWAY) & (real != AWAY)).sum()
+        text, real_text = _text(mine), _text(real)
+        edits[person] = 1.0 - Levenshtein.distance(text, real_text) / max(len(text), len(real_text), 1)
+    matched = mapping.recovered >= 0
     return PerPerson(
         matched=mapping.recovered,
-        accuracy=right_points(recovered, truth, mapping).mean(axis=1),
+        accuracy=ratio(hits, points),
+        precision=ratio(hits, theirs[mapping.recovered]),
+        accuracy_observed=accuracy_observed(right, truth),
         error_km=errors_km(recovered, truth, mapping),
-        levenshtein_accuracy=edits,
+        missed=ratio(points - both, points),
+        levenshtein_accuracy=np.where(points > 0, edits, np.nan),
+        points=points,
+        points_observed=points_observed(truth),
+        both_counted=both,
+        one_away=np.where(matched, points + theirs[mapping.recovered] - 2 * both, 0),
+        away_km=mapping.away_km,
+        points_recovered=int(theirs.sum()),
         steps=truth.steps,
     )
 
@@ -196,7 +353,9 @@ def _score(per_person: PerPerson) -> dict[str, float]:
 
 
 def _text(cells: NDArray[np.integer]) -> str:
-    """One character per location: rapidfuzz compares texts fastest."""
+    """One character for each counted location: rapidfuzz compares texts fastest."""
+    if cells.min() == AWAY:
+        cells = cells[cells != AWAY]
     return cells.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
@@ -239,6 +398,22 @@ class ReferenceScores:
 
     chance: dict[str, Spread]
     naive: dict[str, Spread]
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each reference and known metric: reference, metric, mean, sd.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        rows = [
+            {"reference": name, "metric": metric, "mean": spread.mean, "sd": spread.sd}
+            for name, scores in (("chance", self.chance), ("naive", self.naive))
+            for metric, spread in scores.items()
+            if not np.isnan(spread.mean)
+        ]
+        return to_frame(rows, library)
 
     def __repr__(self) -> str:
         return f"ReferenceScores(accuracy by chance {self.chance['accuracy']}, naive {self.naive['accuracy']})"

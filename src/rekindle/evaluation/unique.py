@@ -25,7 +25,7 @@ def top_locations(trajectories: Trajectories, k: int) -> NDArray[np.int64]:
 
     Returns
     -------
-    (people, k) int64 location indices, most frequent first; -1 where a person visited fewer locations.
+    (people, k) int64 location indices, most frequent first; -1 where a person was counted in fewer locations.
     """
     checks.whole("k", k, least=1)
     locations = len(trajectories.locations)
@@ -35,7 +35,8 @@ def top_locations(trajectories: Trajectories, k: int) -> NDArray[np.int64]:
     for begin in range(0, trajectories.people, block):
         cells = trajectories.cells[begin : begin + block].astype(np.int64)
         rows = np.arange(len(cells))[:, None]
-        visits = np.bincount((rows * locations + cells).ravel(), minlength=len(cells) * locations)
+        places = (rows * locations + cells).ravel() if cells.min() >= 0 else (rows * locations + cells)[cells >= 0]
+        visits = np.bincount(places, minlength=len(cells) * locations)
         # One number that orders by visits first and then by index, so that ties need no second sort.
         key = visits.reshape(len(cells), locations) * locations + np.arange(locations - 1, -1, -1)
         top = np.argpartition(key, locations - kept, axis=1)[:, locations - kept :]
@@ -47,6 +48,8 @@ def top_locations(trajectories: Trajectories, k: int) -> NDArray[np.int64]:
 
 def uniqueness_by_k(trajectories: Trajectories, most: int = 5) -> dict[int, float]:
     """Share of people whose set of k most frequent locations nobody else has (the paper's top-k uniqueness).
+
+    Steps at which people are away do not count, and people who are never counted are left out.
 
     Parameters
     ----------
@@ -65,6 +68,8 @@ def uniqueness_by_k(trajectories: Trajectories, most: int = 5) -> dict[int, floa
 def count_sets(trajectories: Trajectories, most: int = 5) -> tuple[dict[int, float], dict[int, float]]:
     """Count the sets of k most frequent locations, for each k = 1, 2, ..., `most`, in one pass over the trajectories.
 
+    People who are never counted are left out.
+
     Parameters
     ----------
     trajectories
@@ -77,7 +82,9 @@ def count_sets(trajectories: Trajectories, most: int = 5) -> tuple[dict[int, flo
     The uniqueness for each k, and the distinct sets per person for each k: what the published code calls uniqueness. The
     latter overstates how many can be told apart: two people who share a set count as half, not as none.
     """
-    top, people = top_locations(trajectories, most), trajectories.people
+    top = top_locations(trajectories, most)
+    top = top[top[:, 0] >= 0]
+    people = max(len(top), 1)
     unique, distinct = {}, {}
     for k in range(1, most + 1):
         frequency = np.unique(np.sort(top[:, :k], axis=1), axis=0, return_counts=True)[1]

@@ -92,11 +92,9 @@ def read_dataset(path: str | Path, *, truth: bool = True) -> Dataset:
         raise InvalidFile(folder / "dataset.json", f"'public_locations' is {public!r:.80}; it must be true or false.")
     locations = read_locations(folder / "locations.parquet", within=folder).declare_public(public)
     counts_path = folder / "counts.parquet"
-    counts = counts_from_table(read_table(counts_path, within=folder), counts_path, locations, calendar)
-    if type(people) is not int or people != counts.people:
-        raise InvalidFile(
-            folder / "dataset.json", f"'people' is {people!r}, but the counts add up to {counts.people}."
-        )
+    if type(people) is not int:
+        raise InvalidFile(folder / "dataset.json", f"'people' is {people!r:.80}; it must be a whole number.")
+    counts = counts_from_table(read_table(counts_path, within=folder), counts_path, locations, calendar, people)
     people_behind = None
     if truth and os.path.lexists(folder / "truth.parquet"):
         people_behind = read_trajectories(folder / "truth.parquet", locations, calendar, within=folder)

@@ -162,7 +162,7 @@ class RecoveryFolder:
         confidence
             (people, steps) float32: how sure the attack is of each point.
         """
-        table = trajectories_table(day)
+        table = trajectories_table(day, away=True)
         if confidence is not None:
             table = table.with_columns(pl.Series("confidence", confidence.ravel(), dtype=pl.Float32))
         entry = {
@@ -248,11 +248,10 @@ def read_recovery(path: str | Path) -> StoredRecovery:
     cells: list[NDArray[np.integer]] = [np.empty((people, 0), np.int32)]
     sure: list[NDArray[np.float32]] = []
     details = _read_details(days, calendar, head_path)
+    names = tuple(map(str, range(people)))
     for number in range(len(days)):
         day, file = calendar.day(number), folder / _day_file(number)
-        part = read_trajectories(file, locations, calendar.part(day), within=folder)
-        if part.people != people or part.people_ids != tuple(map(str, range(people))):
-            raise InvalidFile(file, f"it must list the people 0 to {people - 1} in order.")
+        part = read_trajectories(file, locations, calendar.part(day), people_ids=names, within=folder)
         cells.append(part.cells)
         confidence = _read_confidence(file, part)
         if confidence is not None:

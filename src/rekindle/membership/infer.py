@@ -19,7 +19,7 @@ from rekindle.membership.classifier import Groups, choose_numbers, score_release
 from rekindle.membership.epsilon import counted_epsilon, most_provable_epsilon
 from rekindle.membership.exact import FALSE_POSITIVES, auc_of, log_ratio, tell_apart, true_positives_of
 from rekindle.membership.traces import synthesise
-from rekindle.model import Counts, Release, Trajectories
+from rekindle.model import AWAY, Counts, Release, Trajectories
 from rekindle.progress import Progress
 
 __all__ = ["Membership", "PersonMembership", "exact_membership", "infer_membership"]
@@ -288,14 +288,16 @@ def exact_membership(
     channel = Channel.of(defence, release.calendar)
     counts = people.counts().values.astype(np.float64)
     random = np.random.default_rng([seed, 1])
-    chosen = np.sort(random.permutation(people.people)[:targets])
+    order = random.permutation(people.people)
+    # Of those who are never counted, a release says nothing at all.
+    chosen = np.sort(order[(people.cells[order] != AWAY).any(axis=1)][:targets])
     draws = max(min(draws, _MOST_NUMBERS // release.steps), _LEAST_DRAWS)
     if channel.noise is None and channel.included == 1:
         draws = _SAME_DRAWS
     found = []
-    steps = np.arange(people.steps)
     for done, person in enumerate(chosen):
-        own = people.cells[person]
+        steps = np.flatnonzero(people.cells[person] != AWAY)
+        own = people.cells[person, steps]
         others = counts[steps, own] - 1
         errors = tell_apart(channel, others, draws, random)
         evidence = log_ratio(channel, release.values[None, steps, own], others)[0]
@@ -346,10 +348,12 @@ def _classified(
     people = chain.coarsen(truth)
     random = np.random.default_rng([seed, 2])
     order = random.permutation(people.people)
-    tested = order
     traces = _traces(people)
+    counted = np.diff(traces.indptr)
+    order = order[counted[order] > 0]
+    tested = order
     if method == "knock-knock" and reference is None:
-        half = people.people // 2
+        half = len(order) // 2
         tested, pool = order[half:], traces[order[:half]]
         known_people = "The attacker has the traces of half of the people, who are not in the releases."
     elif method == "knock-knock" and reference is not None:
@@ -374,8 +378,8 @@ def _classified(
     found = []
     for at, (inside, outside) in enumerate(Parallel(n_jobs=workers, return_as="generator")(jobs)):
         rates = tuple(true_positives_of(inside, outside, rate) for rate in FALSE_POSITIVES)
-        name = people.people_ids[tested[at]]
-        found.append(PersonMembership(name, people.steps, auc_of(inside, outside), rates))
+        name, steps = people.people_ids[tested[at]], int(counted[tested[at]])
+        found.append(PersonMembership(name, steps, auc_of(inside, outside), rates))
         if progress is not None:
             progress(at + 1, number)
     note = f"{known_people} {known:.0%} of the person's points are known. Groups of {size} people."
@@ -401,10 +405,10 @@ def _classify(
 
 def _traces(people: Trajectories) -> csr_array:
     """In which numbers of a release each person is counted: (people, steps x locations) sparse."""
-    columns = np.arange(people.steps) * len(people.locations) + people.cells
+    rows, steps = np.nonzero(people.cells != AWAY)
+    columns = steps * len(people.locations) + people.cells[rows, steps]
     shape = (people.people, people.steps * len(people.locations))
-    rows = np.repeat(np.arange(people.people), people.steps)
-    return csr_array((np.ones(columns.size), (rows, columns.ravel())), shape=shape)
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
 def _ranked(found: list[PersonMembership]) -> tuple[PersonMembership, ...]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rekindle.checks import whole
 from rekindle.errors import InvalidData
-from rekindle.model.calendar import Calendar
+from rekindle.frames import Frame, Library, html_table, name_column, to_frame
+from rekindle.model.calendar import Calendar, format_step
 from rekindle.model.locations import Locations, frozen, to_array
 
 __all__ = ["Counts"]
@@ -20,8 +23,8 @@ __all__ = ["Counts"]
 class Counts:
     """How many people were in each location at each step: the release that an attack is given.
 
-    Enforces what the paper's section "Aggregated Dataset Requirements" asks for: whole numbers of at least 0, and the
-    same number of people at every step. The calendar enforces the rest.
+    Whole numbers of at least 0. They may add up to another total at each step: who is not counted at a step is away. (The
+    paper asks for the same total at every step; then nobody is ever away.)
 
     Parameters
     ----------
@@ -31,13 +34,18 @@ class Counts:
         The locations, one for each column.
     calendar
         When the steps are; one without an end is closed at the number of rows.
+    people
+        How many people there are in all, at least the largest total; by default as many as that.
     """
 
     values: NDArray[np.integer]
     locations: Locations
     calendar: Calendar
+    people: int
 
-    def __init__(self, values: ArrayLike, locations: Locations, calendar: Calendar) -> None:
+    def __init__(
+        self, values: ArrayLike, locations: Locations, calendar: Calendar, people: int | None = None
+    ) -> None:
         array = to_array(values, "Counts")
         if array.ndim != 2 or not array.size:
             raise InvalidData(
@@ -63,27 +71,32 @@ class Counts:
             raise InvalidData(
                 f"The largest count is {array.max()}; more than {np.iinfo(np.int32).max} is not supported."
             )
-        sums = array.sum(axis=1, dtype=np.int64)
-        totals, frequency = np.unique(sums, return_counts=True)
-        if len(totals) > 1:
-            usual = totals[frequency.argmax()]
-            other = np.flatnonzero(sums != usual)
-            raise InvalidData(
-                f"The counts at {calendar.time(other[0])} add up to {sums[other[0]]} people, those at most steps to {usual}; "
-                f"every step must hold the same people. ({len(other)} of {len(array)} steps differ.)"
-            )
-        if sums[0] == 0:
+        totals = array.sum(axis=1, dtype=np.int64)
+        most = int(totals.max())
+        if most == 0 and people is None:
             raise InvalidData("All counts are 0: there is nobody in this dataset.")
-        if sums[0] > np.iinfo(np.int32).max:
-            raise InvalidData(f"There are {sums[0]} people; more than {np.iinfo(np.int32).max} is not supported.")
+        if most > np.iinfo(np.int32).max:
+            raise InvalidData(f"There are {most} people; more than {np.iinfo(np.int32).max} is not supported.")
+        everyone = most if people is None else whole("people", people, least=1)
+        if everyone < most:
+            step = int(totals.argmax())
+            raise InvalidData(
+                f"`people` is {everyone}, but the counts at {calendar.time(step)} add up to {most} people.", "people"
+            )
         object.__setattr__(self, "values", frozen(array))
         object.__setattr__(self, "locations", locations)
         object.__setattr__(self, "calendar", calendar)
+        object.__setattr__(self, "people", everyone)
+
+    @cached_property
+    def totals(self) -> NDArray[np.int64]:
+        """(steps,) int64: how many people are counted at each step."""
+        return frozen(self.values.sum(axis=1, dtype=np.int64))
 
     @property
-    def people(self) -> int:
-        """How many people are counted at every step."""
-        return int(self.values[0].sum(dtype=np.int64))
+    def away(self) -> NDArray[np.int64]:
+        """(steps,) int64: how many people are not counted at each step."""
+        return self.people - self.totals
 
     @property
     def steps(self) -> int:
@@ -94,7 +107,8 @@ class Counts:
         if not isinstance(other, Counts):
             return NotImplemented
         return (
-            self.calendar == other.calendar
+            self.people == other.people
+            and self.calendar == other.calendar
             and self.locations == other.locations
             and np.array_equal(self.values, other.values)
         )
@@ -102,15 +116,50 @@ class Counts:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Counts({self.people} people, {self.steps} steps from {self.calendar.start}, {len(self.locations)} locations)"
+        most = int(self.away.max())
+        away = f", up to {most} away" if most else ""
+        return (
+            f"Counts({self.people} people{away}, {self.steps} steps from {self.calendar.start}, "
+            f"{len(self.locations)} locations)"
+        )
+
+    def _repr_html_(self) -> str:
+        counted = self.values[self.values > 0]
+        rows = [
+            ("people", f"{self.people:,}"),
+            ("from", self.calendar.start),
+            ("to", self.calendar.time(self.steps - 1)),
+            ("steps", f"{self.steps:,} of {format_step(self.calendar.step)}"),
+            ("locations", f"{len(self.locations):,}"),
+            ("counts of 1, of all above 0", f"{(counted == 1).mean():.0%}"),
+        ]
+        return html_table("Counts", rows)
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each count above 0: datetime, location, count.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        rows, places = np.nonzero(self.values)
+        return to_frame(
+            {
+                "datetime": self.calendar.times()[rows].astype("datetime64[ms]"),
+                "location": name_column(places, self.locations.ids),
+                "count": self.values[rows, places].astype(np.int64),
+            },
+            library,
+        )
 
     def days(self) -> Iterator[Counts]:
         """The counts of each calendar day."""
         return (self.part(day) for day in self.calendar.days())
 
     def part(self, steps: slice) -> Counts:
-        """The counts of a range of steps."""
-        return Counts(self.values[steps], self.locations, self.calendar.part(steps))
+        """The counts of a range of steps, of as many people in all."""
+        return Counts(self.values[steps], self.locations, self.calendar.part(steps), self.people)
 
     def between(self, start: datetime | None = None, end: datetime | None = None) -> Counts:
         """The counts from `start` on and before `end`."""

@@ -11,7 +11,7 @@ from rekindle.errors import InvalidData
 from rekindle.model.calendar import Calendar
 from rekindle.model.counts import Counts
 from rekindle.model.locations import Locations
-from rekindle.model.trajectories import Trajectories
+from rekindle.model.trajectories import AWAY, Trajectories
 
 __all__ = ["Dataset", "check_truth"]
 
@@ -38,6 +38,10 @@ class Dataset:
         if self.truth is not None:
             check_truth(self.counts, self.truth)
 
+    def __repr__(self) -> str:
+        truth = "with the truth" if self.truth is not None else "without the truth"
+        return f"Dataset({self.counts!r}, {truth})"
+
     @property
     def locations(self) -> Locations:
         """The locations."""
@@ -50,7 +54,7 @@ class Dataset:
 
     @property
     def people(self) -> int:
-        """How many people are counted at every step."""
+        """How many people there are in all."""
         return self.counts.people
 
     def with_locations(self, locations: Locations) -> Dataset:
@@ -60,9 +64,9 @@ class Dataset:
         values[:, index] = self.counts.values
         truth = self.truth
         if truth is not None:
-            cells = np.where(truth.cells < 0, truth.cells, index[truth.cells])
-            truth = Trajectories(cells, locations, truth.calendar, truth.people_ids)
-        return Dataset(Counts(values, locations, self.calendar), truth, self.info)
+            cells = np.where(truth.cells == AWAY, AWAY, index[truth.cells])
+            truth = Trajectories(cells, locations, truth.calendar, truth.people_ids, truth.observed)
+        return Dataset(Counts(values, locations, self.calendar, self.people), truth, self.info)
 
 
 def check_truth(counts: Counts, truth: Trajectories) -> None:

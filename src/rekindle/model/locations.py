@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rekindle.errors import InvalidData
+from rekindle.frames import Frame, Library, geoframe, to_frame
 
 __all__ = ["Locations", "project_to_plane"]
 
@@ -158,6 +159,36 @@ class Locations:
 
     def __repr__(self) -> str:
         return f"Locations({len(self)})"
+
+    @property
+    def lng_lat(self) -> NDArray[np.float64] | None:
+        """(locations, 2) float64 degrees, as maps want them: the longitude first, within 180. None where not known."""
+        if self.lat_lng is None:
+            return None
+        lat, lng = self.lat_lng.T
+        return np.stack([np.where(np.abs(lng) > 180, (lng + 180) % 360 - 180, lng), lat], axis=1)
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each location: location, x_km, y_km, and lat, lng where known.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        columns: dict[str, Any] = {"location": self.ids, "x_km": self.xy_km[:, 0], "y_km": self.xy_km[:, 1]}
+        if self.lat_lng is not None:
+            columns |= {"lat": self.lat_lng[:, 0], "lng": self.lat_lng[:, 1]}
+        return to_frame(columns, library)
+
+    def to_geoframe(self) -> Any:
+        """A `geopandas.GeoDataFrame` of the centres: in degrees (EPSG:4326) where known, else in km without a CRS."""
+        return geoframe({"location": self.ids}, *self.geometry())
+
+    def geometry(self) -> tuple[NDArray[np.float64], str | None]:
+        """The centres as a GeoDataFrame has them, (locations, 2) float64, and the name of their CRS."""
+        degrees = self.lng_lat
+        return (self.xy_km, None) if degrees is None else (degrees, "EPSG:4326")
 
     @cached_property
     def spacing_km(self) -> float | None:

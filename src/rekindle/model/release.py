@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rekindle.errors import InvalidData
+from rekindle.frames import Frame, Library, name_column, to_frame
 from rekindle.model.calendar import Calendar
 from rekindle.model.counts import Counts
 from rekindle.model.locations import Locations, frozen
@@ -169,6 +170,24 @@ class Release:
     def adds_noise(self) -> bool:
         """Whether any defence is known to have added noise."""
         return any(one.adds_noise for one in self.defences)
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each step and location: datetime, location, count (NaN where it is withheld).
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        places = len(self.locations)
+        return to_frame(
+            {
+                "datetime": np.repeat(self.calendar.times().astype("datetime64[ms]"), places),
+                "location": name_column(np.tile(np.arange(places), self.steps), self.locations.ids),
+                "count": self.values.ravel(),
+            },
+            library,
+        )
 
     def describe(self) -> str:
         """What was done to the counts, in one line."""

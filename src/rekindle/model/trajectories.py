@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rekindle.errors import InvalidData
+from rekindle.frames import Frame, Library, geoframe, name_column, to_frame
 from rekindle.model.calendar import Calendar
 from rekindle.model.counts import Counts
 from rekindle.model.locations import Locations, frozen, to_array
 
-__all__ = ["Trajectories"]
+__all__ = ["AWAY", "Trajectories"]
+
+AWAY = -1
+"""In `Trajectories.cells`: not counted at this step."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -23,19 +28,24 @@ class Trajectories:
     Parameters
     ----------
     cells
-        (people, steps) integers, each an index into `locations`. Kept without a copy. There may be no step yet.
+        (people, steps) integers, each an index into `locations`, or `AWAY` (-1) where a person is not counted. Kept
+        without a copy. There may be no step yet.
     locations
         The locations.
     calendar
         When the steps are; one without an end is closed at the number of columns.
     people_ids
         A name for each person; ``"0"``, ``"1"``, ... by default.
+    observed
+        (people, steps) bool: which locations were recorded; the others were filled in. None where all were recorded, or
+        where it is not known.
     """
 
     cells: NDArray[np.integer]
     locations: Locations
     calendar: Calendar
     people_ids: tuple[str, ...]
+    observed: NDArray[np.bool_] | None
 
     def __init__(
         self,
@@ -43,6 +53,7 @@ class Trajectories:
         locations: Locations,
         calendar: Calendar,
         people_ids: Iterable[str] | None = None,
+        observed: ArrayLike | None = None,
     ) -> None:
         array = to_array(cells, "Trajectories")
         if array.ndim != 2 or not len(array):
@@ -53,11 +64,11 @@ class Trajectories:
             raise InvalidData(
                 f"Trajectories have the type {array.dtype}; they must be whole numbers, indices of locations."
             )
-        if array.size and (array.min() < 0 or array.max() >= len(locations)):
-            person, step = np.argwhere((array < 0) | (array >= len(locations)))[0]
+        if array.size and (array.min() < AWAY or array.max() >= len(locations)):
+            person, step = np.argwhere((array < AWAY) | (array >= len(locations)))[0]
             raise InvalidData(
                 f"Person {person} is at location index {array[person, step]} at step {step}; "
-                f"there are {len(locations)} locations, counted from 0."
+                f"there are {len(locations)} locations, counted from 0, and {AWAY} for people who are away."
             )
         if calendar.steps is None:
             calendar = calendar.closed_at(array.shape[1])
@@ -74,6 +85,7 @@ class Trajectories:
         object.__setattr__(self, "locations", locations)
         object.__setattr__(self, "calendar", calendar)
         object.__setattr__(self, "people_ids", names)
+        object.__setattr__(self, "observed", None if observed is None else _checked(observed, array))
 
     @property
     def people(self) -> int:
@@ -85,8 +97,17 @@ class Trajectories:
         """Number of time steps."""
         return int(self.cells.shape[1])
 
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which points are counted: (people, steps) bool, False where a person is away."""
+        return np.asarray(self.cells != AWAY)
+
     def __repr__(self) -> str:
-        return f"Trajectories({self.people} people, {self.steps} steps from {self.calendar.start}, {len(self.locations)} locations)"
+        away = 1 - self.counted.mean() if self.cells.size else 0.0
+        return (
+            f"Trajectories({self.people} people{f', {away:.0%} away' if away else ''}, {self.steps} steps "
+            f"from {self.calendar.start}, {len(self.locations)} locations)"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trajectories):
@@ -96,25 +117,62 @@ class Trajectories:
             and self.locations == other.locations
             and self.people_ids == other.people_ids
             and np.array_equal(self.cells, other.cells)
+            and np.array_equal(np.asarray(self.observed), np.asarray(other.observed))
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def xy_km(self) -> NDArray[np.float64]:
-        """The paper's output: (people, steps, 2) float64, km to the east and to the north."""
-        return np.asarray(self.locations.xy_km[self.cells])
+        """The paper's output: (people, steps, 2) float64, km to the east and to the north; NaN for people who are away."""
+        centres = self.locations.xy_km
+        if self.cells.min(initial=0) == AWAY:
+            centres = np.vstack([centres, [np.nan, np.nan]])  # index -1 is the last row
+        return np.asarray(centres[self.cells])
+
+    def to_frame(self, library: Library = "polars") -> Frame:
+        """One row for each person and step at which they are counted: person, datetime, location, and observed where known.
+
+        Parameters
+        ----------
+        library
+            "polars" or "pandas".
+        """
+        return to_frame(self._points()[0], library)
+
+    def to_geoframe(self) -> Any:
+        """The rows of `to_frame` with points, as a `geopandas.GeoDataFrame`.
+
+        In degrees (EPSG:4326) where the locations have them, else in km on their plane, without a CRS.
+        """
+        columns, cells = self._points()
+        xy, crs = self.locations.geometry()
+        return geoframe(columns, xy[cells], crs)
+
+    def _points(self) -> tuple[dict[str, Any], NDArray[np.integer]]:
+        """The columns of `to_frame`, and the location index of each row."""
+        person, step = np.nonzero(self.counted)
+        cells = self.cells[person, step]
+        columns = {
+            "person": name_column(person, self.people_ids),
+            "datetime": self.calendar.times()[step].astype("datetime64[ms]"),
+            "location": name_column(cells, self.locations.ids),
+        }
+        if self.observed is not None:
+            columns["observed"] = self.observed[person, step]
+        return columns, cells
 
     def counts(self) -> Counts:
-        """Count the people in each location at each step."""
+        """Count the people in each location at each step; those who are away are not counted."""
         places = len(self.locations)
         values = np.empty((self.steps, places), dtype=np.int32)
         for step in range(self.steps):
-            values[step] = np.bincount(self.cells[:, step], minlength=places)
-        return Counts(values, self.locations, self.calendar)
+            values[step] = np.bincount(self.cells[:, step].astype(np.int64) + 1, minlength=places + 1)[1:]
+        return Counts(values, self.locations, self.calendar, self.people)
 
     def part(self, steps: slice) -> Trajectories:
         """The trajectories of a range of steps."""
-        return Trajectories(self.cells[:, steps], self.locations, self.calendar.part(steps), self.people_ids)
+        seen = None if self.observed is None else self.observed[:, steps]
+        return Trajectories(self.cells[:, steps], self.locations, self.calendar.part(steps), self.people_ids, seen)
 
     def during(self, calendar: Calendar) -> Trajectories:
         """The trajectories at the steps of a calendar, such as that of a recovery of some days."""
@@ -126,3 +184,16 @@ class Trajectories:
                 f"the truth begins at {self.calendar.start} and has {self.steps} of {self.calendar.step}."
             )
         return self.part(slice(offset, offset + steps))
+
+
+def _checked(observed: ArrayLike, cells: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Take which points were observed, and refuse those of people who are away."""
+    array = to_array(observed, "Observed points")
+    if array.dtype != bool or array.shape != cells.shape:
+        raise InvalidData(
+            f"Observed points have the type {array.dtype} and the shape {array.shape}; they must be bool and {cells.shape}."
+        )
+    wrong = np.argwhere(array & (cells == AWAY))
+    if len(wrong):
+        raise InvalidData(f"Person {wrong[0][0]} is observed at step {wrong[0][1]}, but away.")
+    return frozen(array)

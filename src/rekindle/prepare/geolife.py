@@ -70,6 +70,7 @@ def prepare_geolife(
     align: Literal["first-record", "day"] = "first-record",
     box_over: Literal["whole", "cut"] = "whole",
     fill: Fill = "last",
+    max_gap: str | timedelta | None = None,
     places: Places | None = None,
     min_coverage: float = 0.0,
     engine: Engine = "polars",
@@ -100,11 +101,11 @@ def prepare_geolife(
     box_over
         The positions whose percentiles make the box: of the ``"whole"`` trajectories, as published, or after they
         are ``"cut"`` at the earliest end.
-    points, step, start, days, fill, places, min_coverage, engine
-        As in `prepare_points`; the time window is of the original times, before anything is moved.
+    points, step, start, days, fill, max_gap, places, min_coverage, engine
+        As in `prepare_points`, but `max_gap` is None, as in the paper; the time window is of the original times, before anything is moved.
     """
     step, seconds = step_of(step)
-    check_settings(fill, min_coverage, days)
+    check_settings(fill, min_coverage, days, max_gap)
     whole("months", months, least=1)
     whole("min_trajectories", min_trajectories, least=1)
     number("min_days", min_days)
@@ -125,7 +126,7 @@ def prepare_geolife(
     points = points.on(engine)
     day = DAY // step
     published = merging == "published"
-    frame, _, _ = window(points, start, days)
+    frame = window(points, start, days).frame
     frame = select.settle(select.inside_circle(frame, (area.lat, area.lng), area.radius_degrees))
     frame = select.several_trajectories(frame, min_trajectories)
     frame = select.active_months(frame, months)
@@ -175,6 +176,7 @@ def prepare_geolife(
         fill=fill,
         places=places or Grid(),
         min_coverage=min_coverage,
+        max_gap=max_gap,
         box_over_whole=box_over == "whole",
         settings=settings,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.checks import number, whole
+from rekindle.checks import choice, number, whole
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.model import Locations
+from rekindle.model import AWAY, Locations
 from rekindle.model.locations import EARTH_RADIUS_KM, project_to_plane
 
 __all__ = ["Grid", "H3Cells", "Places", "Towers"]
@@ -34,7 +34,7 @@ class Places(Protocol):
 
         Returns
         -------
-        The locations, and (...) int32 indices into them.
+        The locations, and (...) int32 indices into them; `AWAY` for a position that is in none of them.
         """
         ...
 
@@ -48,18 +48,23 @@ class Grid:
     cell_km
         The side of a cell in km.
     box
-        The percentiles of latitude and of longitude at which the box ends. Positions outside are moved onto it.
+        The percentiles of latitude and of longitude at which the box ends.
     bounds
         South, west, north and east of the box in degrees, instead of percentiles. Only such a grid is fixed without
         looking at the data, and public: see `Locations`.
+    outside
+        What becomes of positions outside the box: ``"edge"`` moves them onto it, as in the paper; ``"away"`` leaves
+        people out of the counts while they are there.
     """
 
     cell_km: float = 1.0
     box: tuple[float, float] = (1.0, 99.5)
     bounds: tuple[float, float, float, float] | None = None
+    outside: Literal["edge", "away"] = "edge"
 
     def __post_init__(self) -> None:
         number("cell_km", self.cell_km, least=0.001)
+        choice("outside", self.outside, ("edge", "away"))
         low, high = self.box
         if not 0 <= low < high <= 100:
             raise InvalidSetting(f"`box` is {low}, {high}; give two percentiles that grow, from 0 to 100.", "box")
@@ -95,7 +100,11 @@ class Grid:
         centres_km = (low + (np.stack([columns, rows], axis=-1) + 0.5) * cell) / 1_000
         names = [f"({i}, {j})" for i, j in zip(columns, rows, strict=True)]
         locations = Locations(centres_km, names, _degrees(centres_km, origin), public=self.bounds is not None)
-        return locations, (column * np.int32(shape[1]) + row).astype(np.int32)
+        cells = (column * np.int32(shape[1]) + row).astype(np.int32)
+        if self.outside == "away":
+            nearest = np.rint(metres)  # as the box: its own corners are inside
+            cells[((nearest < low) | (nearest > high)).any(axis=-1)] = AWAY
+        return locations, cells
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import narwhals as nw
 
 from rekindle.errors import InvalidSetting
-from rekindle.model import Calendar
-from rekindle.model.calendar import format_step
+from rekindle.model import Calendar, Dataset
+from rekindle.model.calendar import format_step, parse_step
 from rekindle.prepare.assemble import Prepared, assemble
-from rekindle.prepare.fill import Fill
+from rekindle.prepare.fill import AUTO, Fill
 from rekindle.prepare.places import Grid, Places
 from rekindle.prepare.window import DAY_SECONDS, check_settings, clock, extremes, sample, step_of, window
+from rekindle.sources import points_from_frame
 from rekindle.sources.points import Engine, Points, collect, floor_divide
 
-__all__ = ["prepare_points"]
+__all__ = ["dataset_from_frame", "prepare_points"]
+
+
+def dataset_from_frame(
+    frame: Any, *, step: str | timedelta = "10min", cell_km: float = 1.0, timezone: str | None = None
+) -> Dataset:
+    """Make a dataset of a data frame of points, in one call; `points_from_frame` and `prepare_points` have more settings.
+
+    Parameters
+    ----------
+    frame
+        One row a point, as `points_from_frame` takes it.
+    step
+        The interval between steps.
+    cell_km
+        The side of a grid cell in km.
+    timezone
+        The zone whose local time counts, where the times are exact instants that carry none.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rekindle.prepare import dataset_from_frame
+    >>> times = ["2024-03-04 08:00", "2024-03-04 09:00"]
+    >>> frame = pl.DataFrame({"uid": ["ann", "ann"], "datetime": times, "lat": [48.85, 48.88], "lng": [2.35, 2.36]})
+    >>> dataset_from_frame(frame, step="1h", cell_km=2).people
+    1
+    """
+    prepared = prepare_points(points_from_frame(frame, timezone=timezone), step=step, places=Grid(cell_km=cell_km))
+    return Dataset(prepared.truth.counts(), prepared.truth, dict(prepared.info))
 
 
 def prepare_points(
@@ -25,6 +56,7 @@ def prepare_points(
     start: datetime | None = None,
     days: int | None = None,
     fill: Fill = "last",
+    max_gap: str | timedelta | None = AUTO,
     places: Places | None = None,
     min_coverage: float = 0.0,
     engine: Engine = "polars",
@@ -42,6 +74,12 @@ def prepare_points(
         first record until the last record.
     fill
         How steps without a record are filled: see `fill_steps`.
+    max_gap
+        The longest gap between two records to fill, such as ``"3h"``; in longer ones people are away but for a while, and
+        so they are before their first record: see `counted_steps`. Records before and after the window count as ends of
+        gaps. ``"auto"`` chooses it by the intervals between records (see `choose_max_gap`; what was chosen stands in
+        `info["preparation"]`). None, as in the paper: a position is carried until the next record, however long that
+        takes, and people are at their first one before it.
     places
         How positions become locations: by default a `Grid` of 1 km. Points that name their location keep it; then
         `places` must be the `Towers`.
@@ -51,10 +89,14 @@ def prepare_points(
         Who does the work on raw points: ``"polars"`` or ``"spark"``.
     """
     step, seconds = step_of(step)
-    check_settings(fill, min_coverage, days)
+    check_settings(fill, min_coverage, days, max_gap)
     points = points.on(engine)
-    frame, begin, end = window(points, start, days)
+    # A position is carried into the window from before it; without `max_gap`, as in the paper, from within only.
+    margin = 0 if max_gap is None else DAY_SECONDS if max_gap == AUTO else int(parse_step(max_gap).total_seconds())
+    found = window(points, start, days, margin=margin)
+    begin, end = found.begin, found.end
     if begin is None or end is None:
+        frame = found.frame if begin is None else found.frame.filter(nw.col("time") >= begin)
         first, last = extremes(frame)
         begin = first // DAY_SECONDS * DAY_SECONDS if begin is None else begin
         end = last + 1 if end is None else end
@@ -64,8 +106,8 @@ def prepare_points(
             f"`start` is {clock(begin)}, which is not a step of {format_step(step)} counted from midnight.", "start"
         )
     calendar = Calendar(clock(begin), step, steps)
-    records = sample(frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
-    settings = {"recipe": "points", "step": format_step(step)}
+    records = sample(found.frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
+    settings = {"recipe": "points", "step": format_step(step)} | found.describe(begin, end)
     return assemble(
         collect(records),
         calendar,
@@ -73,5 +115,6 @@ def prepare_points(
         fill=fill,
         places=places or Grid(),
         min_coverage=min_coverage,
+        max_gap=max_gap,
         settings=settings,
     )

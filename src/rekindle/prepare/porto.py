@@ -37,6 +37,7 @@ def prepare_porto(
     start: datetime | None = None,
     busy_only: bool = True,
     fill: Fill = "last",
+    max_gap: str | timedelta | None = None,
     places: Places | None = None,
     min_coverage: float = 0.0,
     engine: Engine = "polars",
@@ -52,15 +53,15 @@ def prepare_porto(
         trips begin, the earliest of several.
     busy_only
         Keep only taxis that begin more trips in the period than the average taxi.
-    points, step, fill, places, min_coverage, engine
-        As in `prepare_points`; `places` is by default a `Grid` of 2 km, cells of 4 km2.
+    points, step, fill, max_gap, places, min_coverage, engine
+        As in `prepare_points`, but `max_gap` is None, as in the paper; `places` is by default a `Grid` of 2 km, cells of 4 km2.
     """
     step, seconds = step_of(step)
-    check_settings(fill, min_coverage, days)
+    check_settings(fill, min_coverage, days, max_gap)
     require_trajectories(points)
     points = points.on(engine)
-    frame, begin, _ = window(points, start, None)
-    frame = select.settle(frame)
+    found = window(points, start, None)
+    frame, begin = select.settle(found.frame), found.begin
     trips = frame.group_by("person", "trajectory").agg(time=nw.col("time").min())
     if begin is None:
         begin = _densest(trips, days)
@@ -88,7 +89,9 @@ def prepare_porto(
         fill=fill,
         places=places or Grid(cell_km=2.0),
         min_coverage=min_coverage,
-        settings={"recipe": "porto", "step": format_step(step), "days": days, "busy_only": busy_only},
+        max_gap=max_gap,
+        settings={"recipe": "porto", "step": format_step(step), "days": days, "busy_only": busy_only}
+        | found.describe(begin, end),
     )
 
 

@@ -1,6 +1,7 @@
 """A release back to counts: the attacker's first step, in several ways."""
 
+from rekindle.repairing.observations import exact_totals
 from rekindle.repairing.people import guess_people
-from rekindle.repairing.repairs import REPAIRS, repair
+from rekindle.repairing.repairs import REPAIRS, hold_still, repair
 
-__all__ = ["REPAIRS", "guess_people", "repair"]
+__all__ = ["REPAIRS", "exact_totals", "guess_people", "hold_still", "repair"]

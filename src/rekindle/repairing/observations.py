@@ -11,22 +11,28 @@ from scipy.special import digamma, log_ndtr
 
 from rekindle.model import Release
 
-__all__ = ["NOTHING", "Floats", "Observations", "observe"]
+__all__ = ["NOTHING", "Floats", "Observations", "exact_totals", "observe"]
 
 Floats = NDArray[np.float64]
 
 NOTHING = 1e9
 """Variance of an observation that says nothing."""
+FEWEST_STEPS = 12
+"""Steps from which on sums can show that people come and go behind noise."""
+CLEARLY = 4.0
+"""Standard deviations of von Neumann's ratio beyond which sums are taken to vary."""
+QUIET = 0.25
+"""The share of the locations in which noise moves the numbers more than people do, at least."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
     """What the published numbers say of the counts behind them.
 
-    A plain number is exact. A rounded one, whose base is stated or else the common divisor, lies within half the base. A
-    withheld one lies below the threshold, or below the smallest number that is published. A number at the largest value
-    may hide more where steps miss people (a cap). With noise, which publishers state, or which shows in negative or
-    broken numbers or in steps that do not add up, the variance is that of the noise: it alone moves the sums of the steps.
+    A plain number is exact, whatever the steps add up to. A rounded one, whose base is stated or else the common divisor,
+    lies within half the base. A withheld one lies below the threshold, or below the smallest number that is published. A
+    number at a stated cap may hide more. With noise, which publishers state, or which shows in negative or broken numbers,
+    the variance is that of the noise.
 
     Attributes
     ----------
@@ -37,8 +43,8 @@ class Observations:
         (steps, locations) float64: whole numbers that each count lies between; `high` may be infinite.
     open_above
         (steps, locations) bool: numbers that a cap may have cut.
-    noisy
-        Whether the numbers are noisy.
+    noisy, varies
+        Whether the numbers are noisy, and whether the sums of the steps then vary beyond the noise: people come and go.
     """
 
     value: Floats
@@ -47,18 +53,26 @@ class Observations:
     high: Floats
     open_above: NDArray[np.bool_]
     noisy: bool = False
+    varies: bool = False
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
         """(steps, locations) bool: where nothing but the limits is known of a count."""
         return np.isnan(self.value)
 
-    def filled(self, people: int) -> Floats:
-        """Share the people who are in no published number evenly among the numbers that may hide them."""
-        hidden = self.hidden
-        missing = max(people - float(np.nansum(self.value, axis=1).mean()), 0.0)
+    def filled(self, totals: NDArray[np.int64]) -> Floats:
+        """Share the people who are in no published number evenly among the numbers that may hide them.
+
+        Parameters
+        ----------
+        totals
+            (steps,) int64: how many people are counted at each step.
+        """
+        hidden, mean = self.hidden, float(totals.mean())
+        missing = max(mean - float(np.nansum(self.value, axis=1).mean()), 0.0)
         part = missing / max(float(hidden.sum(axis=1).mean()), 1.0)
-        return np.where(hidden, np.clip(part, self.low, self.high), self.value)
+        parts = part * (totals / max(mean, 1.0))[:, None]
+        return np.where(hidden, np.clip(parts, self.low, self.high), self.value)
 
 
 def observe(release: Release) -> Observations:
@@ -80,9 +94,7 @@ def observe(release: Release) -> Observations:
     low[~known] = float((published == 0).any() and base <= 1)
     high = np.maximum(low, high)
     limits = [one.caps_at for one in release.defences if one.caps_at is not None]
-    open_above = values >= min(limits) if limits else (values == np.nanmax(values)) & _may_be_capped(values)
-    if known.all() and low.sum(axis=1).max() > high.sum(axis=1).min() and not open_above.any():
-        return _observe_noise(values)  # no number of people fits all steps: whole numbers, but noisy
+    open_above = values >= min(limits) if limits else np.zeros(values.shape, dtype=bool)
     value = _expected(values, low, high) if base > 1 else values
     hidden = ~known | ((values == 0) & (base > 1))
     variance = np.where(low < high, (np.minimum(high - low, 1e3) + 1.0) ** 2 / 12.0, 0.0)
@@ -91,18 +103,29 @@ def observe(release: Release) -> Observations:
     return Observations(np.where(hidden, np.nan, value), variance, low, high, open_above)
 
 
+def exact_totals(release: Release) -> NDArray[np.int64] | None:
+    """How many people are counted at each step, (steps,) int64, where every number is exact; None where any is not.
+
+    Numbers are exact that are whole, not negative and not withheld, unless noise, rounding or a cap that was reached is
+    stated, or all of them are multiples of some base while their sums vary, which shows rounding.
+    """
+    values = release.values
+    if release.adds_noise or not ((values >= 0) & (values == np.floor(values))).all() or not values.any():
+        return None
+    sums = values.sum(axis=1)
+    changed = any(
+        (one.rounds_to or 0) > 1 or (one.caps_at is not None and values.max() >= one.caps_at)
+        for one in release.defences
+    )
+    rounded = changed or (np.ptp(sums) > 0 and _common_divisor(release) > 1)
+    return None if rounded else sums.astype(np.int64)
+
+
 def _common_divisor(release: Release) -> float:
     """Guess the base of rounding, unless the numbers are known not to be rounded: they may share a divisor by chance."""
     if release.defences and all(one.exact or one.caps_at is not None for one in release.defences):
         return 1.0
     return float(max(np.gcd.reduce(release.values[~release.withheld].astype(np.int64)), 1))
-
-
-def _may_be_capped(values: Floats) -> bool:
-    """Whether a cap may explain why steps do not add up: those that miss people hold a number at the largest value."""
-    at_cap = values == np.nanmax(values)
-    sums = np.nansum(values, axis=1)
-    return bool((at_cap.any(axis=1) | (sums == sums.max())).all() and at_cap.sum() > 1 and not np.isnan(values).any())
 
 
 def _expected(values: Floats, low: Floats, high: Floats) -> Floats:
@@ -115,16 +138,35 @@ def _expected(values: Floats, low: Floats, high: Floats) -> Floats:
 
 def _observe_noise(values: Floats) -> Observations:
     """Read noisy numbers; withheld ones are noisy numbers that fell below the smallest published."""
-    shape = values.shape
-    if not np.isnan(values).any():
-        # The people stay the same, so that only the noise moves the sums.
-        value = values
-        noise = float(values.sum(axis=1).std(ddof=1)) / math.sqrt(shape[1]) if len(values) > 2 else 1.0
-    else:
+    shape, varies = values.shape, False
+    if np.isnan(values).any():
         value, noise = _censored(values)
+    else:
+        value, sums = values, values.sum(axis=1)
+        # Where the people stay the same, only the noise moves the sums.
+        noise = float(sums.std(ddof=1)) / math.sqrt(shape[1]) if len(values) > 2 else 1.0
+        if varies := _drifts(sums):
+            noise = min(noise, _noise_of_quiet_locations(values))
     variance = np.full(shape, max(noise, 1e-3) ** 2)
     none = np.zeros(shape, dtype=bool)
-    return Observations(value, variance, np.zeros(shape), np.full(shape, np.inf), none, noisy=True)
+    return Observations(value, variance, np.zeros(shape), np.full(shape, np.inf), none, noisy=True, varies=varies)
+
+
+def _drifts(sums: Floats) -> bool:
+    """Whether sums change more slowly than noise does, which leaves nothing of one step in the next.
+
+    By von Neumann's ratio: the squared differences of successive sums over their squared distances from the mean. For
+    noise alone it is 2, with a variance of 4 / steps.
+    """
+    apart = float(((sums - sums.mean()) ** 2).sum())
+    if len(sums) < FEWEST_STEPS or apart == 0:
+        return False
+    return float((np.diff(sums) ** 2).sum()) / apart < 2.0 - CLEARLY * 2.0 / math.sqrt(len(sums))
+
+
+def _noise_of_quiet_locations(values: Floats) -> float:
+    """Standard deviation of the noise on a number, from the locations where successive numbers differ least."""
+    return math.sqrt(float(np.quantile((np.diff(values, axis=0) ** 2).mean(axis=0) / 2, QUIET)))
 
 
 def _censored(values: Floats) -> tuple[Floats, float]:

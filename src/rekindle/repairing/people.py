@@ -8,7 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rekindle.model import Release
-from rekindle.repairing.observations import Floats, Observations, observe
+from rekindle.repairing.observations import Floats, Observations, exact_totals, observe
+from rekindle.repairing.totals import path_of_noisy
 
 __all__ = ["adds_up_to", "guess_people"]
 
@@ -19,16 +20,22 @@ MOST_HIDDEN = 4.0
 
 
 def guess_people(release: Release) -> int:
-    """Guess how many people are counted at every step, from the release alone.
+    """Guess how many people there are in all, from the release alone.
 
-    Where all steps add up to the same, it is that. Otherwise, without noise, the mean of the sums, and for what is
-    withheld the frequencies of the published numbers continued downwards as Fisher's log series. With noise, the mean of
-    the sums; where the noise is so large that it says little, a smaller number is the likelier.
+    Where the numbers are exact, the largest total: more people may have come and gone, but nothing shows them. Otherwise,
+    without noise, the mean of the sums, and for what is withheld the frequencies of the published numbers continued
+    downwards as Fisher's log series. With noise, the mean of the sums; where the noise is so large that it says little, a
+    smaller number is the likelier. Where the sums vary beyond noise and limits, the largest total that they show.
     """
     total = adds_up_to(release)
     if total is not None:
         return total
+    exact = exact_totals(release)
+    if exact is not None:
+        return int(exact.max())
     seen = observe(release)
+    if seen.varies:
+        return max(int(np.rint(path_of_noisy(seen).max())), 1)
     if seen.noisy:
         return max(round(_total_of_noisy(seen, partly=bool(release.withheld.any()))), 1)
     return max(round(_total_of_exact(release.values, seen)), 1)
@@ -45,8 +52,12 @@ def adds_up_to(release: Release) -> int | None:
 def _total_of_exact(values: Floats, seen: Observations) -> float:
     withheld = np.isnan(values)
     sums = np.nansum(seen.value, axis=1)
-    least = float(seen.low.sum(axis=1).max())
-    most = math.inf if seen.open_above.any() else max(least, float(seen.high.sum(axis=1).min()))
+    lowest, highest = seen.low.sum(axis=1), seen.high.sum(axis=1)
+    least = float(lowest.max())
+    # Where no total fits every step, people come and go, and the steps with most of them say how many there are.
+    most = math.inf if seen.open_above.any() else float(highest.min() if least <= highest.min() else highest.max())
+    if most > highest.min():
+        sums = sums[highest >= least]
     smallest = seen.low[~withheld & (values > 0)].min(initial=np.inf)
     # Where zeros are published, every withheld number hides somebody.
     hiding = float(withheld.sum(axis=1).mean()) if (seen.low[withheld] > 0).any() else None

@@ -1,7 +1,9 @@
 """Several attackers' ways to turn a release back into valid counts.
 
-Each takes a release and the number of people, uses nothing but what is published, and gives whole numbers of at least 0
-that add up to the people at every step. Numbers that are published exactly are kept, where the total allows it.
+Each takes a release and the number of people in all, uses nothing but what is published, and gives whole numbers of at least
+0. Where all numbers are exact, these are the counts, whatever they add up to. Otherwise how many people are counted at each
+step is estimated first, see `totals_of`, and the numbers add up to that; those that are published exactly are kept, where the
+total allows it.
 """
 
 from __future__ import annotations
@@ -9,15 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rekindle.checks import whole
 from rekindle.model import Calendar, Counts, Release
-from rekindle.repairing.observations import NOTHING, Floats, observe
+from rekindle.repairing.observations import NOTHING, Floats, exact_totals, observe
 from rekindle.repairing.people import adds_up_to, guess_people
 from rekindle.repairing.smoothing import smooth
+from rekindle.repairing.totals import totals_of
 from rekindle.repairing.whole import nearest_counts
 
-__all__ = ["REPAIRS", "daily_profile", "frozen", "kept", "repair", "smoothed"]
+__all__ = ["REPAIRS", "daily_profile", "frozen", "hold_still", "kept", "repair", "smoothed"]
+
+Totals = NDArray[np.int64]
 
 FEWEST_DAYS = 4
 """Days of a kind, weekdays or weekends, from which on they have a profile of their own."""
@@ -31,25 +37,44 @@ def repair(release: Release | Counts, people: int | None = None) -> Counts:
     release
         What was published. Counts are given back as they are.
     people
-        How many people are counted at every step. That is normally public; None guesses it, see `guess_people`.
+        How many people there are in all, counted or away: at least the largest total. That is normally public; None guesses
+        it, see `guess_people`.
 
     Returns
     -------
-    Whole numbers of at least 0 that add up to the people at every step. Where the release is untouched, its counts.
+    Whole numbers of at least 0, of so many people. Where all numbers of the release are exact, these are its counts.
     """
     if isinstance(release, Counts):
+        if people is None:
+            return release
         release = Release.of(release)
     return smoothed(release, guess_people(release) if people is None else whole("people", people, least=1))
 
 
 def smoothed(release: Release, people: int) -> Counts:
     """Smooth the numbers of each location in time."""
-    return _repaired(release, people, lambda value, variance: smooth(value, variance, people))
+
+    def guess(value: Floats, variance: Floats, totals: Totals) -> Floats:
+        return smooth(value, variance, float(totals.mean()) / value.shape[1])
+
+    return _repaired(release, people, guess)
 
 
 def frozen(release: Release, people: int) -> Counts:
-    """Use each location's mean over time at every step."""
-    return _repaired(release, people, lambda value, _: np.broadcast_to(value.mean(axis=0), value.shape), loose=True)
+    """Use each location's mean share over time at every step."""
+    return _repaired(release, people, _still, loose=True)
+
+
+def hold_still(counts: Counts) -> Counts:
+    """Put the people who are counted at each step where they are on the mean: counts in which nobody moves."""
+    guess = _still(counts.values.astype(np.float64), np.empty(0), counts.totals)
+    none = np.zeros(guess.shape)
+    table = nearest_counts(guess, counts.totals, none, none + np.inf, none > 0)
+    return Counts(table, counts.locations, counts.calendar, counts.people)
+
+
+def _still(value: Floats, _: Floats, totals: Totals) -> Floats:
+    return np.asarray(value.mean(axis=0) * (totals / max(float(totals.mean()), 1.0))[:, None])
 
 
 def daily_profile(release: Release, people: int) -> Counts:
@@ -65,18 +90,18 @@ def daily_profile(release: Release, people: int) -> Counts:
         np.add.at(sums, kinds, table)
         return sums / days
 
-    def profile(value: Floats, variance: Floats) -> Floats:
-        found = means(value)
+    def profile(value: Floats, variance: Floats, totals: Totals) -> Floats:
+        found, usual = means(value), means(totals[:, None].astype(np.float64))
         if variance.min() > 0 and variance.max() < NOTHING:
-            found = smooth(found, means(variance) / days, people)
-        return found[kinds]
+            found = smooth(found, means(variance) / days, float(totals.mean()) / value.shape[1])
+        return found[kinds] * (totals[:, None] / np.maximum(usual[kinds], 1.0))
 
     return _repaired(release, people, profile, loose=True)
 
 
 def kept(release: Release, people: int) -> Counts:
     """Take every published number as it is, and fill in those that are withheld so that the totals fit."""
-    return _repaired(release, people, lambda value, _: value)
+    return _repaired(release, people, lambda value, *_: value)
 
 
 REPAIRS: dict[str, Callable[[Release, int], Counts]] = {
@@ -89,21 +114,23 @@ REPAIRS: dict[str, Callable[[Release, int], Counts]] = {
 
 
 def _repaired(
-    release: Release, people: int, guess: Callable[[Floats, Floats], Floats], *, loose: bool = False
+    release: Release, people: int, guess: Callable[[Floats, Floats, Totals], Floats], *, loose: bool = False
 ) -> Counts:
-    """Take the whole numbers nearest to a guess of every count, from its value and variance, within the limits.
+    """Take the whole numbers nearest to a guess of every count, from its value, variance and total, within the limits.
 
     Where `loose`, a rounded number sets no limits: what is lost in one step is made up for by a steadier guess.
     """
-    if adds_up_to(release) == people:
-        return Counts(np.nan_to_num(release.values).astype(np.int64), release.locations, release.calendar)
+    if exact_totals(release) is not None or adds_up_to(release) == people:
+        values = np.nan_to_num(release.values).astype(np.int64)
+        return Counts(values, release.locations, release.calendar, people)
     seen = observe(release)
+    totals = totals_of(release, seen, people)
     variance = np.where(seen.hidden & (seen.variance == 0), NOTHING, seen.variance)
-    guessed = guess(seen.filled(people), variance)
+    guessed = guess(seen.filled(totals), variance, totals)
     rounded = loose & (seen.low < seen.high) & ~release.withheld
     low, high = np.where(rounded, 0.0, seen.low), np.where(rounded, np.inf, seen.high)
-    table = nearest_counts(guessed, people, low, high, seen.open_above)
-    return Counts(table, release.locations, release.calendar)
+    table = nearest_counts(guessed, totals, low, high, seen.open_above)
+    return Counts(table, release.locations, release.calendar, people)
 
 
 def _kinds_of_step(calendar: Calendar) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -15,15 +15,15 @@ __all__ = ["smooth"]
 WALKS = 16
 
 
-def smooth(value: Floats, variance: Floats, people: int) -> Floats:
+def smooth(value: Floats, variance: Floats, even: float | None = None) -> Floats:
     """Guess every count from the observations of the same location before and after.
 
     Parameters
     ----------
     value, variance
         (steps, locations) float64, as in `Observations`, with the hidden counts filled in.
-    people
-        How many are counted at every step.
+    even
+        What a location is taken to count before anything is seen of it, in people. By default the mean of the values.
 
     Returns
     -------
@@ -32,10 +32,11 @@ def smooth(value: Floats, variance: Floats, people: int) -> Floats:
     if not variance.any():
         return value
     unseen = variance >= NOTHING
-    even = float(value[unseen].mean()) if unseen.any() else people / value.shape[1]
+    if unseen.any() or even is None:
+        even = float(value[unseen].mean() if unseen.any() else value.mean())
     # How unequal locations are, beyond what the errors of their means explain.
     error = float(variance[~unseen].mean()) / len(value) if not unseen.all() else 0.0
-    start = max(float(value.mean(axis=0).var()) - error, 1e-4)
+    start = max(float(value.mean(axis=0).var()) - error, 1e-4) if value.shape[1] > 1 else float(value.var())
     # Likelihood of each length of step for each location; how frequent each is among all locations is the prior.
     walks = np.geomspace(1e-5, max(float(value.var()), 1.0), WALKS)[:, None] * np.ones(value.shape[1])
     likely = _filter(value, variance, walks, even, start)[2]

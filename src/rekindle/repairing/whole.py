@@ -11,7 +11,7 @@ __all__ = ["nearest_counts"]
 
 
 def nearest_counts(
-    guess: Floats, people: int, low: Floats, high: Floats, open_above: NDArray[np.bool_]
+    guess: Floats, totals: NDArray[np.int64], low: Floats, high: Floats, open_above: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Find the nearest table of whole numbers in which every row adds up: the least sum of squared differences.
 
@@ -19,8 +19,8 @@ def nearest_counts(
     ----------
     guess
         (steps, locations) float64.
-    people
-        What each row must add up to.
+    totals
+        (steps,) int64: what each row must add up to.
     low, high
         (steps, locations) float64 whole numbers that the counts must lie between; `high` may be infinite. In rows where
         the people do not fit in between, first the numbers in `open_above` lose their upper limit, then all numbers
@@ -32,14 +32,14 @@ def nearest_counts(
     -------
     (steps, locations) int64.
     """
-    high = np.where(open_above & (high.sum(axis=1) < people)[:, None], np.inf, high)
-    unfit = ((low.sum(axis=1) > people) | (high.sum(axis=1) < people))[:, None]
+    high = np.where(open_above & (high.sum(axis=1) < totals)[:, None], np.inf, high)
+    unfit = ((low.sum(axis=1) > totals) | (high.sum(axis=1) < totals))[:, None]
     low, high = np.where(unfit, 0.0, low), np.where(unfit, np.inf, high)
-    real = _project(guess, people, low, high)
+    real = _project(guess, totals, low, high)
     # Rounding errors of the projection must not cost a person.
     whole = np.floor(real + 1e-9)
     rest = np.where((whole < high) & (real > low), real - whole, -1.0)
-    missing = people - whole.sum(axis=1).astype(np.int64)
+    missing = totals - whole.sum(axis=1).astype(np.int64)
     # Of equal remainders the first location gets the person, so that the same guess gives the same counts at every step.
     order = np.argsort(-rest, axis=1, kind="stable")
     rank = np.empty_like(order)
@@ -47,12 +47,12 @@ def nearest_counts(
     return np.asarray(whole + (rank < missing[:, None]), dtype=np.int64)
 
 
-def _project(guess: Floats, people: int, low: Floats, high: Floats) -> Floats:
+def _project(guess: Floats, totals: NDArray[np.int64], low: Floats, high: Floats) -> Floats:
     """Nearest real table within the limits in which every row adds up: clip(guess - shift), by bisection."""
-    lower = (guess - np.minimum(high, people)).min(axis=1) - 1.0
+    lower = (guess - np.minimum(high, totals[:, None])).min(axis=1) - 1.0
     upper = (guess - low).max(axis=1) + 1.0
     for _ in range(64):
         middle = (lower + upper) / 2
-        much = np.clip(guess - middle[:, None], low, high).sum(axis=1) > people
+        much = np.clip(guess - middle[:, None], low, high).sum(axis=1) > totals
         lower, upper = np.where(much, middle, lower), np.where(much, upper, middle)
     return np.asarray(np.clip(guess - upper[:, None], low, high))

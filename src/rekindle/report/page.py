@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,17 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 import rekindle
+from rekindle.auditing.evidence import Evidence
 from rekindle.auditing.results import AttackRisk, Audit, Exposed
 from rekindle.auditing.risk import Estimate
 from rekindle.auditing.verdict import LEVELS
 from rekindle.evaluation import METRICS
 from rekindle.evaluation.usefulness import UTILITIES
 from rekindle.io.safety.files import new_file
+from rekindle.model import Locations
 from rekindle.report import charts, words
 from rekindle.report.colours import colours_of
+from rekindle.report.geography import Place, coordinates, fit_degrees, map_of_places
 from rekindle.report.lattice import lattice_sides
 from rekindle.report.render import Table, render
 
@@ -88,12 +92,16 @@ class _Page:
             colours="".join(f".{self.css(name)}{{--c:{self.colours[name]}}}" for name in self.attacks),
             version=rekindle.__version__,
             audit=audit,
+            identity=audit.identity,
+            evidence=self.evidence(),
             given=self.given,
             best=self.best,
+            css=self.css(self.best.attack),
             known=known,
             include_truth=self.include_truth,
             names=self.names,
             headline=words.headline(audit),
+            decision=words.decision(audit),
             level=words.level(audit),
             tone=_TONES.get(audit.verdict.level, "good"),
             reasons=words.reasons(audit),
@@ -102,11 +110,13 @@ class _Page:
             advice=words.advice(audit),
             releases=self.releases(),
             release_table=self.release_table(known),
+            expectation=[] if audit.expected is None else words.expectation(audit.expected),
+            similar=self.similar(),
             agreement=self.agreement(),
             uniqueness=self.uniqueness(),
             replay={"people": [name for name, _ in shown], "day": self._liveliest_day()},
             data=self.replay_data([paths for _, paths in shown]),
-            metrics=METRICS[:2],
+            metrics=[one for one in METRICS if one.name in ("accuracy", "mean_error_km")],
             utilities=UTILITIES,
             **(self.with_truth() if known else {}),
         )
@@ -134,15 +144,15 @@ class _Page:
         """The largest numbers: the number, what it is, and what stands beside it."""
         best, chance = self.best, self.given.attacks["chance"]
         found = []
-        if best.advantage is not None and best.accuracy is not None:
-            found.append((words.percent(best.advantage.value), "advantage over chance", _interval(best.advantage)))
         if self.given.exposed is not None:
             half, almost = self.given.exposed.half, self.given.exposed.almost_all
             by_chance = f"{half.by_chance:.1f}".removesuffix(".0")
-            text = "with more than half of their time recovered"
+            text = "people with more than half of their time recovered"
             found.append(
                 (f"{half.people} of {half.of}", text, f"{almost.people} with more than 90%; guessing {by_chance}")
             )
+        if best.advantage is not None:
+            found.append((words.percent(best.advantage.value), "advantage over chance", _interval(best.advantage)))
         if best.accuracy is not None:
             beside = f"{_interval(best.accuracy)}; guessing {_value(chance.accuracy)}"
             found.append((words.percent(best.accuracy.value), "of the time in the right place", beside))
@@ -222,6 +232,21 @@ class _Page:
         ]
         return Table("The attackers: advantage over chance", [*head, "compared with the true counts"], rows)
 
+    def similar(self) -> Table | None:
+        """What each defence does to people drawn like the rebuilt ones."""
+        expected = self.audit.expected
+        if expected is None or expected.similar is None:
+            return None
+        rows = []
+        for one in expected.similar.releases:
+            found = one.strongest.exposed
+            people = None if found is None else f"{found.half.people} of {found.half.of}"
+            rows.append(
+                [one.label, one.strongest.accuracy, people, _LABELS.get(one.strongest.attack, one.strongest.attack)]
+            )
+        head = ["Release", "points in the right place", "people exposed", "by"]
+        return Table("People drawn like the rebuilt ones (an estimate)", head, rows)
+
     def exposed(self) -> Table | None:
         """Who is exposed to each attack."""
         rows = []
@@ -238,7 +263,7 @@ class _Page:
         chance = float(np.mean([person.chance for person in self.audit.people]))
         title = "How many people have which share of their time recovered"
         xname = "share of a person's time in the right place"
-        return charts.histogram(title, accuracy, chance, self.css(self.best.attack), xname=xname)
+        return charts.histogram(title, accuracy, chance, xname=xname, yname="people")
 
     def people_table(self) -> Table:
         orders = self.audit.settings["row_orders"]
@@ -262,22 +287,33 @@ class _Page:
         found = [charts.Line(name, self.css(name), [*enumerate(self.given.attacks[name].by_hour)]) for name in beside]
         title, ticks = "Share of people in the right place at each hour of the day", (0, 6, 12, 18, 23)
         few = sum(value is not None for value in self.best.by_hour) < 12
-        return charts.lines(title, found, xname="hour of the day", xticks=[(at, str(at)) for at in ticks], dots=few)
+        xticks = [(at, str(at)) for at in ticks]
+        return charts.lines(
+            title, found, xname="hour of the day", yname="people in the right place", xticks=xticks, dots=few
+        )
 
     def places(self) -> dict[str, Any]:
-        locations, cells, shares = self.audit.recovered.locations, self.audit.recovered.cells, self.best.by_location
-        time = np.bincount(cells.ravel(), minlength=len(locations)) / cells.size
+        locations, shares = self.audit.recovered.locations, self.best.by_location
+        cells = (self.audit.truth or self.audit.recovered).cells
+        steps = np.bincount(cells[cells >= 0], minlength=len(locations))
+        time, hours = steps / max(steps.sum(), 1), steps * (self.audit.recovered.calendar.step.total_seconds() / 3600)
         # Of very many places, those where the time is spent.
         drawn = np.sort(np.argsort(-time, kind="stable")[:_DRAWN_PLACES])
-        ids = [locations.ids[at] for at in drawn]
-        title = "Share recovered of the time spent in each place"
-        place_map = charts.map_of_places(title, locations.xy_km[drawn], [shares[at] for at in drawn], ids, self.side)
-        often = [(-share, at) for at, share in enumerate(shares) if share is not None and time[at] >= 0.001]
-        rows = [[locations.ids[at], -share, f"{time[at]:.1%}"] for share, at in sorted(often)[:_LISTED_PLACES]]
-        caption = "Places where most is recovered, of those with at least 0.1% of everyone's time"
+        names = [
+            name if where is None else f"{name} ({coordinates(*where)})"
+            for name, where in zip(locations.ids, _degrees(locations), strict=True)
+        ]
+        found = [Place(names[at], tuple(locations.xy_km[at].tolist()), float(hours[at]), shares[at]) for at in drawn]
+        place_map = map_of_places("What was recovered in each place", found, self.side, fit_degrees(locations))
+        often = [(-share * hours[at], at) for at, share in enumerate(shares) if share is not None]
+        rows = [
+            [names[at], f"{-recovered:,.1f}", shares[at], f"{time[at]:.1%}"]
+            for recovered, at in sorted(often)[:_LISTED_PLACES]
+        ]
+        head = ["Place", "person-hours recovered", "share recovered", "of everyone's time"]
         return {
             "place_map": place_map,
-            "place_table": Table(caption, ["Place", "recovered", "of everyone's time"], rows),
+            "place_table": Table("Places where most person-time is recovered", head, rows),
         }
 
     def learnt(self) -> dict[str, Any] | None:
@@ -299,12 +335,17 @@ class _Page:
         rows = list(zip(map(str, points), *columns.values(), strict=True))
         head = ["Points known", *(label.get(name, name) for name in columns)]
         return {
-            "chart": charts.lines(title, drawn, xname="points that someone knows", xticks=ticks),
+            "chart": charts.lines(
+                title, drawn, xname="points that someone knows", yname="share learnt, or unique", xticks=ticks
+            ),
             "table": Table("Share of a person's other time that is learnt", head, rows),
         }
 
-    def growth(self) -> str:
+    def growth(self) -> dict[str, Any] | None:
+        """The chart, and whether accuracy falls from some day to a later one; None where it was not measured."""
         grown, guess = self.audit.growth.get(self.best.attack, ()), self.audit.growth.get("chance", ())
+        if not grown:
+            return None
         drawn = [
             charts.Line(
                 "in the right place", self.css(self.best.attack), [(one.days, one.accuracy) for one in grown]
@@ -316,7 +357,13 @@ class _Page:
             ),
         ]
         ticks = [(tick, f"{tick:g}") for tick in _apart([one.days for one in grown])]
-        return charts.lines("How exposure grows with the published days", drawn, xname="days published", xticks=ticks)
+        title, found = "How exposure grows with the published days", [one.accuracy for one in grown]
+        return {
+            "chart": charts.lines(
+                title, drawn, xname="days published", yname="share of time or people", xticks=ticks
+            ),
+            "falls": any(after < before - 0.005 for before, after in pairwise(found)),
+        }
 
     def precision(self) -> dict[str, Any] | None:
         """The curve of each attack that states a confidence, and what it can claim."""
@@ -328,11 +375,13 @@ class _Page:
             for name, one in sure.items()
         ]
         rows = [[name, f"{one.people:.1f}".removesuffix(".0"), one.people_right] for name, one in sure.items()]
-        xname = "share of all points that are claimed, the surest first"
+        xname, yname = "share of points claimed, surest first", "share of claims right"
         ticks = [(at / 4, f"{at / 4:.0%}") for at in range(5)]
         head = ["Attack", "people claimed almost wholly", "of their points right"]
         return {
-            "chart": charts.lines("Precision by the share of points claimed", drawn, xname=xname, xticks=ticks),
+            "chart": charts.lines(
+                "Precision by the share of points claimed", drawn, xname=xname, yname=yname, xticks=ticks
+            ),
             "table": Table("What each attack can claim", head, rows),
         }
 
@@ -386,6 +435,12 @@ class _Page:
         caption = "Share of rebuilt people whose k most frequent places nobody else has"
         return Table(caption, ["Attack", *(f"k = {k}" for k in range(1, 6))], rows)
 
+    def evidence(self) -> dict[str, list[Evidence]]:
+        found: dict[str, list[Evidence]] = {}
+        for one in self.audit.evidence:
+            found.setdefault(one.source, []).append(one)
+        return found
+
     def _replay(self) -> list[tuple[str, dict[str, str]]]:
         """Names and paths of the people to choose from, as many as fit."""
         found: list[tuple[str, dict[str, str]]] = []
@@ -427,6 +482,7 @@ class _Page:
             "start": int((np.datetime64(calendar.start, "ms") - np.datetime64(0, "ms")).astype(np.int64)),
             "step": int(calendar.step.total_seconds()),
             "names": list(locations.ids),
+            "degrees": None if locations.lat_lng is None else locations.lat_lng.round(5).tolist(),
             "xy": locations.xy_km.round(4).tolist(),
             "side": self.side,
             "colour": self.colours[self.best.attack],
@@ -434,17 +490,26 @@ class _Page:
 
 
 def _encode(cells: NDArray[np.integer]) -> str:
-    """Runs of the same place as numbers of one or more bytes, seven bits each, in base64; see page.js."""
+    """Runs of the same place, or of someone away (-1), as numbers of one or more bytes, seven bits each, in base64; see page.js."""
     begins = np.concatenate([[0], 1 + np.flatnonzero(np.diff(cells))])
     lengths = np.diff(np.append(begins, len(cells)))
     found = bytearray()
     for cell, length in zip(cells[begins].tolist(), lengths.tolist(), strict=True):
-        for value in (2 * cell,) if length == 1 else (2 * cell + 1, length - 2):
+        for value in (2 * cell + 2,) if length == 1 else (2 * cell + 3, length - 2):
             while value > 127:
                 found.append(value & 127 | 128)
                 value >>= 7
             found.append(value)
     return base64.b64encode(bytes(found)).decode()
+
+
+def _degrees(locations: Locations) -> Sequence[tuple[float, float] | None]:
+    """Latitude and longitude of each place, where they are known."""
+    return (
+        [None] * len(locations)
+        if locations.lat_lng is None
+        else [(lat, lng) for lat, lng in locations.lat_lng.tolist()]
+    )
 
 
 def _epsilon(value: float) -> str:

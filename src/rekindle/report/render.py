@@ -28,7 +28,14 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
 
-def render(template: str, *, images: Mapping[str, str] | None = None, colours: str = "", **context: Any) -> str:
+def render(
+    template: str,
+    *,
+    images: Mapping[str, str] | None = None,
+    colours: str = "",
+    script: str | None = None,
+    **context: Any,
+) -> str:
     """Render a page that opens from disk and makes no request.
 
     Parameters
@@ -39,11 +46,14 @@ def render(template: str, *, images: Mapping[str, str] | None = None, colours: s
         Pictures that the page contains, by name: PNG in base64.
     colours
         Rules of style that come on top of ``page.css``.
+    script
+        The script, if it is not ``page.js``.
     context
         What the template shows.
     """
     environment = _environment()
-    style, script = _text(environment, "page.css") + colours, _text(environment, "page.js")
+    style = _text(environment, "page.css") + colours
+    script = _text(environment, "page.js") if script is None else script
     # The page may run its own script and style, and nothing else: no request, no frame, no form.
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
     policy += ("img-src data:; " if images is not None else "") + "base-uri 'none'; form-action 'none'"

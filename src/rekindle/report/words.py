@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from rekindle.auditing.results import Audit, ExposedPeople, ReleaseRisk
+from rekindle.auditing.results import Audit, Expectation, ExposedPeople, ReleaseRisk
 from rekindle.auditing.risk import Estimate
-from rekindle.auditing.verdict import by_mean, judge
+from rekindle.auditing.verdict import CANNOT_TELL, by_mean, judge
 
-__all__ = ["advice", "exposed", "headline", "level", "named", "percent", "plural", "reasons", "summary", "within"]
+__all__ = [
+    "advice",
+    "decision",
+    "error",
+    "expectation",
+    "expected_accuracy",
+    "exposed",
+    "headline",
+    "level",
+    "named",
+    "percent",
+    "plural",
+    "reasons",
+    "summary",
+    "within",
+]
 
 _FOUR = 4
+_HELP = ("Enough to bring the risk down to low", "Helps, but not enough", "No clear help")
 
 _ALONE = {
     "no better than guessing": "The attacks do no better than guessing, and nobody is exposed.",
@@ -36,6 +52,11 @@ def percent(share: float) -> str:
     if 0.995 < share < 1:
         return "over 99%"
     return f"{round(100 * share)}%"
+
+
+def error(relative: float) -> str:
+    """How far counts are off: as a percentage, or how many times their size."""
+    return percent(relative) if relative < 10 else f"{relative:.0f} times"
 
 
 def within(value: Estimate) -> str:
@@ -116,6 +137,17 @@ def summary(audit: Audit) -> list[str]:
         f"{within(best.accuracy)} of the time; {beside}. Its advantage over chance is {within(best.advantage)}, where 0% is "
         "guessing and 100% is knowing everything."
     ]
+    if best.point_precision is not None and audit.settings["totals"][0] < given.people:
+        found.append(
+            f"People come and go: that is of the time at which they are counted. Of all the points that it rebuilds, "
+            f"{percent(best.point_precision)} are right."
+        )
+    if best.accuracy_observed is not None:
+        found.append(
+            f"{percent(audit.settings['observed'])} of the true points were recorded, the others filled in. At recorded points "
+            f"it is right {within(best.accuracy_observed)} of the time; guessing reaches "
+            f"{_value(chance.accuracy_observed)}."
+        )
     if given.included < 1:
         found.append(
             f"The release holds {percent(given.included)} of the people; every risk here is the risk of those people."
@@ -189,41 +221,110 @@ def _summary_without_truth(audit: Audit) -> list[str]:
     return found
 
 
-def advice(audit: Audit) -> list[str]:
-    """What the defences that were tried would do, in sentences."""
-    tried = [one for one in audit.releases[1:] if one.strongest.advantage is not None]
-    if not tried:
-        known = audit.truth is not None
-        return ["No defence was tried." if known else "Without ground truth we cannot say whether a defence helps."]
-    if _is_low(audit.given):
-        return ["Against these attacks the release as given needs no defence; the table shows what each would cost."]
-    enough = [one for one in tried if _is_low(one)]
-    if enough:
-        best = min(enough, key=_loss)
-        found = [
-            f"The most useful release that brings the risk down to low is {_name(best)}: an advantage over chance of "
-            f"{percent(_advantage(best).value)} remains, nobody is exposed, and the published counts are off by "
-            f"{percent(_loss(best))}."
-        ]
-    else:
-        best = min(tried, key=lambda one: _advantage(one).value)
-        left = best.exposed
-        none = (
-            "The one defence tried does not clearly bring"
-            if len(tried) == 1
-            else f"None of the {len(tried)} defences tried clearly brings"
+def expected_accuracy(expected: Expectation | None) -> str:
+    """Between which accuracies the strongest attack may lie, in a sentence; nothing where nobody can say."""
+    if expected is None or not expected.accuracy:
+        return ""
+    low, high = expected.accuracy[0], expected.accuracy[-1]
+    between = f"about {percent(low)}" if high - low < 0.005 else f"from {percent(low)} to {percent(high)}"
+    return f"By an estimate, {between} of the points that {named(expected.attack)} rebuilds may be right."
+
+
+def expectation(expected: Expectation) -> list[str]:
+    """What the estimate is made of, in sentences."""
+    found = []
+    if expected.small_numbers is not None:
+        found.append(f"{percent(expected.small_numbers)} of the published numbers above 0 are 1 or 2.")
+    if expected.confidence is not None and expected.claimed is not None:
+        found.append(
+            f"On average {named(expected.attack)} is {percent(expected.confidence)} sure of a point, and it claims "
+            f"{percent(expected.claimed)} of the points with a confidence of at least 90%."
         )
-        which = "It" if len(tried) == 1 else f"The best of them, {_name(best)},"
-        people = "" if left is None else f", and {exposed(left)}" if left.half.people else ", and nobody is exposed"
-        found = [
-            f"{none} the risk down to low. {which} leaves an advantage over chance of {within(_advantage(best))}{people}; the "
-            f"published counts are then off by {percent(_loss(best))}."
-        ]
-    before = audit.given.strongest.advantage
-    useless = [_name(one) for one in tried if before is not None and _advantage(one).high >= before.low]
-    if useless:
-        found.append(f"No clear help against recovering paths: {', '.join(useless)}.")
+    similar = None if expected.similar is None else expected.similar.given
+    if similar is not None and similar.strongest.accuracy is not None:
+        guess = similar.attacks["chance"].accuracy
+        found.append(
+            f"Of people drawn like the rebuilt ones (same places, similar totals and hours), whose true paths are known, it "
+            f"finds {percent(similar.strongest.accuracy.value)} of the points, where guessing finds {_value(guess)}. Rebuilt "
+            "people are more regular than real ones, so this is more than would be found of the real people."
+        )
     return found
+
+
+def decision(audit: Audit) -> str:
+    """What follows for publication: not as it is, with which defence, or what cannot be said."""
+    if audit.truth is None:
+        said = "Whether to publish it cannot be said: without the truth nobody knows how much of a recovery is right."
+        return f"{said} {expected_accuracy(audit.expected)}".strip()
+    if _is_low(audit.given):
+        return "These attacks give no reason not to publish it as it is."
+    no = "Do not publish as it is" + (
+        ": a high risk cannot be ruled out." if audit.verdict.level == CANNOT_TELL else "."
+    )
+    tried = _tried(audit)
+    if not tried:
+        return f"{no} No defence was tried."
+    enough = [one for one in tried if _is_low(one)]
+    best = min(enough, key=_loss) if enough else min(tried, key=lambda one: _advantage(one).value)
+    if enough:
+        return f"{no} Publish with {_name(best)}: {_left(best)}."
+    if len(tried) == 1:
+        return f"{no} The one defence tried is not enough: with {_name(best)}, {_left(best)}."
+    return f"{no} None of the {len(tried)} defences tried is enough: even with {_name(best)}, {_left(best)}."
+
+
+def advice(audit: Audit) -> list[str]:
+    """What each of the defences that were tried would do, in sentences."""
+    tried = sorted(_tried(audit), key=_loss)
+    if not tried:
+        if audit.truth is not None:
+            return ["No defence was tried."]
+        estimated = audit.expected is not None and audit.expected.similar is not None and len(audit.releases) > 1
+        beside = " What each does to people drawn like the rebuilt ones stands below, as an estimate." * estimated
+        return [f"Without ground truth we cannot say whether a defence helps.{beside}"]
+    if _is_low(audit.given):
+        costs = "; ".join(f"{_name(one)}, {error(_loss(one))}" for one in tried)
+        return [
+            f"No defence is needed against these attacks. How far each would put the published counts off: {costs}."
+        ]
+    groups: dict[str, list[str]] = {}
+    for one in tried:
+        groups.setdefault(_help(one, audit.given), []).append(f"{_name(one)}: {_shortly(one)}")
+    return [f"{group}. {'; '.join(groups[group])}." for group in _HELP if group in groups]
+
+
+def _help(one: ReleaseRisk, given: ReleaseRisk) -> str:
+    """How far a defence helps: enough, clearly or not, on average or for those who are exposed."""
+    before, after = (
+        (0 if found is None else found.half.people / found.half.of) for found in (given.exposed, one.exposed)
+    )
+    if _is_low(one):
+        return _HELP[0]
+    return _HELP[1] if after < before or _advantage(one).high < _advantage(given).low else _HELP[2]
+
+
+def _tried(audit: Audit) -> list[ReleaseRisk]:
+    return [one for one in audit.releases[1:] if one.strongest.advantage is not None]
+
+
+def _left(one: ReleaseRisk) -> str:
+    """What a defence leaves, and what it costs."""
+    found = one.exposed
+    people = "nobody is exposed" if found is None or not found.half.people else exposed(found)
+    return (
+        f"an advantage over chance of {percent(_advantage(one).value)} remains, {people}, and the counts are off by "
+        f"{error(_loss(one))}"
+    )
+
+
+def _shortly(one: ReleaseRisk) -> str:
+    found = one.exposed
+    people = (
+        "nobody exposed"
+        if found is None or not found.half.people
+        else f"{found.half.people} of {found.half.of} exposed"
+    )
+    return f"advantage {percent(_advantage(one).value)}, {people}, counts off by {error(_loss(one))}"
 
 
 def _name(one: ReleaseRisk) -> str:

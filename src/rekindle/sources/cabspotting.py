@@ -81,6 +81,9 @@ def _read_cab(file: Path, skipped: dict[str, int], *, skip_bad: bool) -> pl.Data
         time=pl.col("time").cast(pl.Int64, strict=False),
         lat=pl.col("lat").cast(pl.Float64, strict=False),
         lng=pl.col("lng").cast(pl.Float64, strict=False),
+        seen_time=pl.col("time"),
+        seen_lat=pl.col("lat"),
+        seen_lng=pl.col("lng"),
         line=pl.col("line").cast(pl.Int64),
         file=pl.lit(str(file)),
     )

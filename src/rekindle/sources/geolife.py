@@ -144,15 +144,16 @@ def _read_person(
         )
     numbers = np.repeat(np.arange(len(entries)), lines)
     line = np.arange(len(numbers)) - np.repeat(np.cumsum(lines) - lines, lines) + _HEADER_LINES + 1
-    time = (pl.col("date") + " " + pl.col("clock").str.strip_chars_end("\r")).str.to_datetime(
-        "%Y-%m-%d %H:%M:%S", strict=False
-    )
+    written = pl.col("date") + " " + pl.col("clock").str.strip_chars_end("\r")
     table = raw.lazy().select(
         person=pl.lit(person),
         trajectory=pl.lit(pl.Series(numbers)),
-        time=time.dt.epoch("s"),
+        time=written.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False).dt.epoch("s"),
         lat=pl.col("lat").cast(pl.Float64, strict=False),
         lng=pl.col("lng").cast(pl.Float64, strict=False),
+        seen_time=written,
+        seen_lat=pl.col("lat"),
+        seen_lng=pl.col("lng"),
         line=pl.lit(pl.Series(line)),
     )
     same_file = pl.col("trajectory") == pl.col("trajectory").shift(1)

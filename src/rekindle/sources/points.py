@@ -17,6 +17,7 @@ from rekindle.sources.spark import spark_session
 __all__ = ["Engine", "Points", "collect", "floor_divide", "month_of", "range_problem", "scan_csv", "sift"]
 
 Engine = Literal["polars", "spark"]
+_SEEN = "seen_"
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,17 @@ def sift(
     ----------
     frame
         With a column `problem`, null where the row is good, and `file` and `line`, which say where the row is from.
+        A column such as `seen_time` holds what the file says, where `time` holds what became of it.
     skip_bad
         Go on without the bad rows.
     unit
         What `line` counts.
     remedies
-        For some problems, what else than skipping would help.
+        For problems that begin so, what else than skipping would help.
 
     Returns
     -------
-    The good rows without those three columns, and how many there were of each problem.
+    The good rows without those columns, and how many there were of each problem.
     """
     bad = frame.filter(~nw.col("problem").is_null())
     kinds = collect(bad.group_by("problem").agg(rows=nw.len()))
@@ -84,18 +86,23 @@ def sift(
         row = collect(bad.sort("file", "line").head(1)).row(0, named=True)
         problem, file, line = (row.pop(name) for name in ("problem", "file", "line"))
         where = f"{unit} {line}: " if line is not None else ""
-        seen = ", ".join(f"{name} {value!r}" for name, value in row.items() if not name.startswith("_"))
-        raise InvalidFile(
-            file or "(table)",
-            f"{where}{problem} ({seen}). In all {sum(skipped.values())} bad rows: "
+        seen = {name.removeprefix(_SEEN): row.get(f"{_SEEN}{name}", value) for name, value in row.items()}
+        remedy = next((advice for kind, advice in (remedies or {}).items() if problem.startswith(kind)), "")
+        message = (
+            f"{where}{problem} ({', '.join(f'{name} {_shown(value)}' for name, value in seen.items())}). "
+            f"In all {sum(skipped.values())} bad rows: "
             + ", ".join(f"{count} x {kind}" for kind, count in skipped.items())
-            + f". {(remedies or {}).get(problem, '')}Use `skip_bad=True` to continue without them.",
-            "skip_bad",
-            "mixed_zones",
-            "unsorted",
-            "time_unit",
+            + f". {remedy}Use `skip_bad=True` to continue without them."
         )
-    return frame.filter(nw.col("problem").is_null()).drop("problem", "file", "line"), skipped
+        settings = ("skip_bad", "time_unit", "time_format")
+        raise InvalidFile(file, message, *settings) if file else InvalidData(f"The frame, {message}", *settings)
+    good = frame.filter(nw.col("problem").is_null())
+    seen_columns = [name for name in good.collect_schema().names() if name.startswith(_SEEN)]
+    return good.drop("problem", "file", "line", *seen_columns), skipped
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is None or value == "" else repr(value) if isinstance(value, str) else str(value)
 
 
 def range_problem() -> nw.Expr:

@@ -66,6 +66,7 @@ def read_porto(
         person=pl.col("TAXI_ID"),
         trajectory=pl.col("trajectory").cast(pl.Int64),
         time=time,
+        seen_time=pl.col("TIMESTAMP"),
         polyline=pl.when(readable).then("POLYLINE"),
         has_missing=pl.col("MISSING_DATA") == "True",
         problem=problem,

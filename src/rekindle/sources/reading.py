@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +13,22 @@ import polars.selectors as cs
 
 from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
-from rekindle.io.safety.untrusted import check_table, files_in, reading
+from rekindle.io.safety.untrusted import check_table, files_in, in_file, reading
+from rekindle.io.tables.naming import find_column
+from rekindle.io.tables.table import separator_of
 from rekindle.model import Locations
+from rekindle.sources.frames import plain_frame
 from rekindle.sources.points import Engine, Points, range_problem, scan_csv, sift
 from rekindle.sources.spark import spark_session
-from rekindle.sources.times import NUMBER, PER_SECOND, with_seconds
+from rekindle.sources.times import NUMBER, PER_SECOND, find_zone, named_zone, with_seconds
 
 __all__ = ["points_from_frame", "read_points"]
 
-KNOWN_NAMES = {
-    "person": ("person", "uid", "user", "user_id", "userid", "traj_id", "trajectory_id"),
-    "time": ("time", "datetime", "tracked_at", "timestamp", "t"),
-    "lat": ("lat", "latitude", "y"),
-    "lng": ("lng", "lon", "long", "longitude", "x"),
-}
-"""The column names that are recognised: our own, and those of scikit-mobility, trackintel and movingpandas."""
-
 _REMEDIES = {
-    "time in another zone than the first row": "Use `mixed_zones=True` to convert each time by its own offset. ",
-    "time out of order": "Use `unsorted=True` if the order of the rows means nothing. ",
+    "time that is neither": "Set `time_format`, such as `time_format='%d.%m.%Y %H:%M'`, if times are written in another way. ",
     "time out of range": "Set `time_unit` to 'ms' or 'us' if these are not seconds. ",
 }
+"""What else than skipping would help, by how the problem begins."""
 
 
 def points_from_frame(
@@ -47,10 +43,10 @@ def points_from_frame(
     timezone: str | None = None,
     utc: bool = False,
     time_unit: str = "s",
-    mixed_zones: bool = False,
+    time_format: str | None = None,
     skip_bad: bool = False,
 ) -> Points:
-    """Take points from any data frame that narwhals accepts: pandas, Polars, GeoPandas, DuckDB, PySpark, ...
+    """Take points from any data frame: pandas, GeoPandas, Polars, PyArrow, DuckDB, PySpark, ...
 
     Spark frames stay on Spark; all others go to Polars, lazily where they are Polars already. Nothing is changed in
     the frame that is handed in, and the order of its rows means nothing.
@@ -58,51 +54,68 @@ def points_from_frame(
     Parameters
     ----------
     frame
-        One row a point.
+        One row a point. Of a GeoDataFrame, such as trackintel's positionfixes, the geometry is taken; a movingpandas
+        `TrajectoryCollection` will do as well. Times may be the index.
     person, time, lat, lng
         Column names; those of scikit-mobility, trackintel and movingpandas are recognised by themselves.
     location, towers
         The column that names a tower or cell, for call records without coordinates; and the towers there are.
     timezone
-        The zone whose local time counts, such as ``"Europe/Lisbon"``, where the times are UTC or carry an offset.
+        The zone whose local time counts, such as ``"Europe/Lisbon"``. It must be given where the times are exact instants
+        (with offsets, or numbers), unless the column itself has a zone, which is kept.
     utc
         Times that carry no zone are UTC; otherwise they are local clock times.
     time_unit
         ``"s"``, ``"ms"`` or ``"us"``: what numbers in the time column count, since 1970 UTC.
-    mixed_zones
-        Convert each time by its own offset. Otherwise an offset other than the first row's is bad input.
+    time_format
+        How times are written, where that is not ISO form, such as ``"%d.%m.%Y %H:%M"``: as in Python's `strptime`, with
+        %Y %y %m %b %d %H %I %M %S %f %p %z %F %T %R.
     skip_bad
         Go on without bad rows, and count them.
     """
+    roles: dict[str, str | None] = {"person": person, "time": time, "lat": lat, "lng": lng, "location": location}
+    frame, roles = plain_frame(frame, roles)
     try:
         table = nw.from_native(frame)
     except TypeError:
-        raise InvalidData(f"Points must be a data frame that narwhals accepts; this is a {type(frame)}.") from None
-    names = column_names(
-        table.collect_schema().names(), "(table)", person=person, time=time, lat=lat, lng=lng, location=location
-    )
-    table = table.select(**{role: nw.col(name) for role, name in names.items()})
-    lazy = _on_an_engine(table)
-    raw = lazy.with_columns(file=nw.lit(None, dtype=nw.String), line=nw.lit(None, dtype=nw.Int64))
+        raise InvalidData(
+            f"A {type(frame).__name__} is no table of points; give a data frame: pandas, GeoPandas, Polars, DuckDB, Spark."
+        ) from None
+    names = column_names(table.collect_schema().names(), roles)
     return _points(
-        raw,
+        _on_an_engine(table.select(**{role: nw.col(name) for role, name in names.items()})),
         "a table",
         towers=towers,
         timezone=timezone,
         utc=utc,
         time_unit=time_unit,
-        mixed_zones=mixed_zones,
+        time_format=time_format,
         skip_bad=skip_bad,
+        unit="position",
     )
 
 
 def _on_an_engine(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    if isinstance(table, nw.DataFrame):
-        return nw.from_native(table.to_polars().lazy())
-    if table.implementation.is_polars() or table.implementation.is_spark_like():
-        return table
-    lazy: nw.LazyFrame[Any] = nw.from_native(table.collect("polars").to_native().lazy())
-    return lazy
+    """A lazy frame of Polars or Spark, with the position of each row where rows have one."""
+    file = nw.lit(None, dtype=nw.String).alias("file")
+    if table.implementation.is_spark_like():
+        return table.lazy().with_columns(file, line=nw.lit(None, dtype=nw.Int64))
+    zone = getattr(table.collect_schema()["time"], "time_zone", None)
+    # DuckDB shows instants in the zone of its session, which is the machine's and not the data's.
+    nameless = zone is not None and (table.implementation.is_duckdb() or named_zone(zone) is None)
+    native: pl.LazyFrame
+    with reading("the frame", "points"):
+        if isinstance(table, nw.DataFrame):
+            # Before Polars sees it, which does not know every offset.
+            utc = nw.col("time").dt.convert_time_zone("UTC")
+            native = (table.with_columns(utc) if nameless else table).to_polars().lazy()
+        else:
+            native = (table if table.implementation.is_polars() else table.collect("polars")).to_native().lazy()
+    if nameless:
+        native = native.with_columns(pl.col("time").dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    native = native.with_row_index("line").with_columns(pl.col("line").cast(pl.Int64))
+    lazy: nw.LazyFrame[Any] = nw.from_native(native)
+    return lazy.with_columns(file)
 
 
 def read_points(
@@ -117,23 +130,21 @@ def read_points(
     timezone: str | None = None,
     utc: bool = False,
     time_unit: str = "s",
-    mixed_zones: bool = False,
-    unsorted: bool = False,
+    time_format: str | None = None,
     skip_bad: bool = False,
     engine: Engine = "polars",
 ) -> Points:
     """Read points from CSV (also gzipped) or Parquet, lazily: the files may be larger than memory.
 
+    Rows may be in any order. The columns of a CSV file may be separated by commas, semicolons, tabs or bars.
+
     Parameters
     ----------
     source
         A file, a folder of files, or a glob such as ``"points/2014-*.csv"``.
-    unsorted
-        Accept rows of one person that go back in time from one line to the next. (Spark does not see the order of
-        rows, and never refuses it.)
     engine
         Who reads the files: ``"polars"``, or ``"spark"``, which must see the same paths.
-    person, time, lat, lng, location, towers, timezone, utc, time_unit, mixed_zones, skip_bad
+    person, time, lat, lng, location, towers, timezone, utc, time_unit, time_format, skip_bad
         As in `points_from_frame`.
     """
     files = _files(source)
@@ -144,37 +155,25 @@ def read_points(
         "timezone": timezone,
         "utc": utc,
         "time_unit": time_unit,
-        "mixed_zones": mixed_zones,
+        "time_format": time_format,
         "unit": unit,
     }
-    if engine == "spark":
-        raw = _scan_with_spark(files, roles)
-        try:
-            return _points(raw, str(source), skip_bad=skip_bad, **settings)
-        except InvalidFile:
-            # Spark knows no line numbers: let the other engine say where it is, and keep its own word if that fails.
-            _points(_scan_with_polars(files, roles), str(source), skip_bad=skip_bad, **settings)
-            raise
-    raw = _scan_with_polars(files, roles)
-    return _points(raw, str(source), skip_bad=skip_bad, ordered=not unsorted, **settings)
+    scan = _scan_with_polars(files, roles)
+    if engine == "polars":
+        return _points(scan, str(source), skip_bad=skip_bad, **settings)
+    # Spark knows neither the zone of a Parquet column nor line numbers.
+    zone = getattr(scan.collect_schema()["time"], "time_zone", None)
+    try:
+        return _points(_scan_with_spark(files, roles), str(source), skip_bad=skip_bad, zone=zone, **settings)
+    except InvalidFile:
+        _points(scan, str(source), skip_bad=skip_bad, **settings)
+        raise
 
 
-def column_names(columns: list[str], path: str | Path, **roles: str | None) -> dict[str, str]:
+def column_names(columns: list[str], roles: Mapping[str, str | None]) -> dict[str, str]:
     """Find the column of each role, by the name that was given or by the names that are known."""
     wanted = ["person", "time", *(["location"] if roles.get("location") else ["lat", "lng"])]
-    found = {}
-    for role in wanted:
-        name = roles.get(role)
-        if name is None:
-            matches = [column for column in columns if column.strip().lower() in KNOWN_NAMES[role]]
-            if len(matches) != 1:
-                what = f"the columns {matches} could each be" if matches else f"no column of {columns} is known as"
-                raise InvalidFile(path, f"{what} the {role}; name it with --{role} COLUMN.")
-            name = matches[0]
-        elif name not in columns:
-            raise InvalidFile(path, f"there is no column {name!r} for the {role}; the columns are {columns}.")
-        found[role] = name
-    return found
+    return {role: find_column(columns, role, roles) for role in wanted}
 
 
 def _files(source: str | Path) -> list[Path]:
@@ -204,14 +203,21 @@ def _kind(file: Path) -> str | None:
 def _scan_with_polars(files: list[Path], roles: dict[str, str | None]) -> nw.LazyFrame[Any]:
     scans = []
     for file in files:
-        check_table(file)
+        header = check_table(file)
         with reading(file, str(_kind(file))):
             if _kind(file) == "parquet":
                 scan = pl.scan_parquet(file, row_index_name="__line", row_index_offset=1, glob=False)
             else:
-                scan = scan_csv(file, row_index_name="__line", row_index_offset=2, truncate_ragged_lines=True)
+                scan = scan_csv(
+                    file,
+                    row_index_name="__line",
+                    row_index_offset=2,
+                    truncate_ragged_lines=True,
+                    separator=separator_of(header),
+                )
             columns = scan.collect_schema().names()
-        names = column_names([name for name in columns if name != "__line"], file, **roles)
+        with in_file(file):
+            names = column_names([name for name in columns if name != "__line"], roles)
         scans.append(
             scan.select(
                 **{role: cs.by_name(name).as_expr() for role, name in names.items()},
@@ -231,9 +237,15 @@ def _scan_with_spark(files: list[Path], roles: dict[str, str | None]) -> nw.Lazy
     if _kind(files[0]) == "parquet":
         table = session.read.parquet(*paths)
     else:
-        table = session.read.csv(paths, header=True, inferSchema=False, escape='"')
+        separators = {separator_of(check_table(file)) for file in files}
+        if len(separators) > 1:
+            raise InvalidFile(
+                files[0].parent, "the columns of some files are separated by other marks; Spark reads one."
+            )
+        table = session.read.csv(paths, header=True, inferSchema=False, escape='"', sep=separators.pop())
     frame: nw.LazyFrame[Any] = nw.from_native(table)
-    names = column_names(frame.collect_schema().names(), files[0], **roles)
+    with in_file(files[0]):
+        names = column_names(frame.collect_schema().names(), roles)
     return frame.select(**{role: nw.col(name) for role, name in names.items()}).with_columns(
         file=nw.lit(str(files[0].parent if len(files) > 1 else files[0])), line=nw.lit(None, dtype=nw.Int64)
     )
@@ -247,23 +259,33 @@ def _points(
     timezone: str | None,
     utc: bool,
     time_unit: str,
-    mixed_zones: bool,
+    time_format: str | None,
     skip_bad: bool,
-    ordered: bool = False,
-    unit: str = "row",
+    unit: str,
+    zone: str | None = None,
 ) -> Points:
     """Turn columns of any type into the points table."""
     choice("time_unit", time_unit, PER_SECOND)
+    if timezone is not None:
+        find_zone(timezone)
     schema = raw.collect_schema()
-    frame, zoned = with_seconds(raw, schema["time"], PER_SECOND[time_unit], mixed_zones=mixed_zones)
-    if zoned is None:
-        zoned = utc
-    if timezone is not None and not zoned:
+    raw = raw.with_columns(
+        nw.col(name).alias(f"seen_{name}") for name in schema.names() if name not in ("file", "line")
+    )
+    found = with_seconds(raw, schema["time"], PER_SECOND[time_unit], time_format)
+    frame, exact, zone = found.frame, found.exact or utc, timezone or found.zone or zone
+    if timezone is not None and not exact:
         raise InvalidSetting(
             f"`timezone` is {timezone!r}, but the times carry no zone and are taken as local clock times; "
             "leave it out, or use `utc=True` if they are UTC.",
             "timezone",
             "utc",
+        )
+    if exact and zone is None:
+        raise InvalidSetting(
+            "The times are exact instants (UTC, with offsets, or numbers since 1970), so they do not say which local clock "
+            "people live by; set `timezone`, such as `timezone='Europe/Oslo'`, or `timezone='UTC'` for the clock of UTC.",
+            "timezone",
         )
     missing = nw.when(nw.col("person").is_null() | (nw.col("person") == "")).then(nw.lit("person missing"))
     frame = frame.with_columns(nw.col("person").cast(nw.String))
@@ -279,23 +301,15 @@ def _points(
     frame = frame.with_columns(_missing=missing, _where=where)
     problem = nw.coalesce("_missing", "problem", "_where")
     frame = frame.with_columns(problem=problem).drop("_missing", "_where")
-    if ordered:
-        native = frame.to_native()
-        back = (
-            (pl.col("person") == pl.col("person").shift(1))
-            & (pl.col("file") == pl.col("file").shift(1))
-            & (pl.col("time") < pl.col("time").shift(1))
-        )
-        frame = nw.from_native(
-            native.with_columns(problem=pl.coalesce("problem", pl.when(back).then(pl.lit("time out of order"))))
-        )
     good, skipped = sift(frame, skip_bad=skip_bad, unit=unit, remedies=_REMEDIES)
-    zone = (timezone or "UTC") if zoned else None
-    return Points(good, zone, {"source": source, "licence": None, "skipped": skipped})
+    return Points(good, zone if exact else None, {"source": source, "licence": None, "skipped": skipped})
 
 
 def _number(name: str, dtype: nw.dtypes.DType) -> nw.Expr:
     column = nw.col(name)
     if dtype == nw.String:
-        return nw.when(column.str.contains(NUMBER)).then(column.str.strip_chars()).cast(nw.Float64).alias(name)
+        column = column.str.strip_chars().str.replace_all(
+            ",", ".", literal=True
+        )  # a decimal comma: no coordinate has thousands
+        return nw.when(column.str.contains(NUMBER)).then(column).cast(nw.Float64).alias(name)
     return column.cast(nw.Float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,12 +12,13 @@ from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.model import Calendar, Locations, Trajectories
+from rekindle.model import AWAY, Calendar, Locations, Trajectories
 from rekindle.progress import Progress
 
 __all__ = ["SyntheticCity"]
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 # People are drawn in blocks of one fixed size, each from its own random stream: more people or more days then add to
 # the same city instead of making another one, and memory does not grow with the number of people.
@@ -29,6 +30,10 @@ _MOST_PLACES = 1_000_000
 _TRIPS = 4
 _HOME, _WORK, _FAVOURITE = 0, 1, 2
 _FRIDAY, _SATURDAY, _SUNDAY = 4, 5, 6
+
+_GUESTS = "share_visitors", "share_commuters_from_outside", "share_moving_in_or_out"
+_SHARES_AWAY = "share_phones_off_at_night", "share_phones_off_at_random", *_GUESTS
+_OFF_AT_RANDOM_HOURS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +47,11 @@ class SyntheticCity:
     Night workers leave in the evening, from Sunday to Thursday, and come home in the morning. People without routine
     go anywhere at any time.
 
-    The same settings give the same trajectories. With more people or more days, the first ones stay the same.
+    By default everyone is counted at every step. The settings from `share_phones_off_at_night` on let people be away; they
+    change nobody's life, but for that of visitors and commuters.
+
+    The same settings give the same trajectories. With more people or more days, the first ones stay the same (but visits and
+    moves are spread over all days there are).
 
     Parameters
     ----------
@@ -79,6 +88,18 @@ class SyntheticCity:
         Share of working days on which a person also goes to a favourite place.
     share_out_on_days_off
         Share of mornings, and of afternoons, of days off on which a person goes to a favourite place.
+    share_phones_off_at_night
+        Share of the people who switch their phones off every night, around usual hours of their own: about 23:00 to 07:00.
+    share_phones_off_at_random
+        Share of all phones that are off at any one time, two hours each time, at no usual hour.
+    share_visitors
+        Share of the people who come to the city once: they do not work, and are away before and after.
+    visit_nights
+        How many nights visitors stay, on average; at least 1.
+    share_commuters_from_outside
+        Share of the people who live outside the city and come to work by day; they are away unless they are inside.
+    share_moving_in_or_out
+        Share of the people who move: half of them into the city, half out of it, once, and are away before or after.
     """
 
     people: int = 100
@@ -100,6 +121,12 @@ class SyntheticCity:
     share_staying_home: float = 0.1
     share_out_after_work: float = 0.25
     share_out_on_days_off: float = 0.5
+    share_phones_off_at_night: float = 0.0
+    share_phones_off_at_random: float = 0.0
+    share_visitors: float = 0.0
+    visit_nights: float = 3.0
+    share_commuters_from_outside: float = 0.0
+    share_moving_in_or_out: float = 0.0
 
     def __repr__(self) -> str:
         changed = [
@@ -122,12 +149,18 @@ class SyntheticCity:
         for name in self.__dataclass_fields__:
             if name.startswith("share_") and not 0 <= _number(name, getattr(self, name)) <= 1:
                 raise InvalidSetting(f"{name} is {getattr(self, name)!r}; it must be a share from 0 to 1.")
-        together = self.share_night_workers + self.share_without_work + self.share_without_routine
-        if together > 1 + 1e-9:
-            raise InvalidSetting(
-                "share_night_workers, share_without_work and share_without_routine are "
-                f"{together:g} together; nobody is counted twice, so they must be at most 1."
-            )
+        if not 1 <= _number("visit_nights", self.visit_nights) < math.inf:
+            raise InvalidSetting(f"visit_nights is {self.visit_nights!r}; it must be at least 1 and finite.")
+        for names in (
+            ("share_night_workers", "share_without_work", "share_without_routine"),
+            _GUESTS,
+        ):
+            together = sum(getattr(self, name) for name in names)
+            if together > 1 + 1e-9:
+                raise InvalidSetting(
+                    f"{names[0]}, {names[1]} and {names[2]} are {together:g} together; nobody is counted twice, so they "
+                    "must be at most 1."
+                )
         across, along = self.width_km / self.cell_km, self.height_km / self.cell_km
         if max(across, along, across * along) > _MOST_PLACES:
             raise InvalidSetting(
@@ -165,7 +198,7 @@ class SyntheticCity:
         return Locations(centres, [f"r{r}c{c}" for r, c in zip(row, column, strict=True)], public=True)
 
     def trajectories(self, *, progress: Progress | None = None) -> Trajectories:
-        """Follow everyone: the truth, whose `counts` are the release.
+        """Follow everyone: the truth, whose `counts` are the release; `AWAY` where someone is not counted.
 
         Parameters
         ----------
@@ -238,15 +271,18 @@ class _Residents:
         (people,) float64, hours: when work begins and how long it lasts.
     out
         (people, 2) float64, hours: when the person goes out on a day off, before and after noon.
+    from_outside
+        (people,) bool: comes into the city to work only.
     """
 
-    by_night: NDArray[np.bool_]
-    by_day: NDArray[np.bool_]
-    without_routine: NDArray[np.bool_]
+    by_night: Bools
+    by_day: Bools
+    without_routine: Bools
     places: Floats
     begin: Floats
     length: Floats
     out: Floats
+    from_outside: Bools
 
     @classmethod
     def of(cls, city: SyntheticCity, town: _Town, random: Generator) -> _Residents:
@@ -269,6 +305,22 @@ class _Residents:
             np.where(by_night, random.normal(22.0, 0.5, _BLOCK), random.normal(8.5, 1.0, _BLOCK)),
             random.normal(8.0, 0.7, _BLOCK),
             random.normal([10.5, 16.5], [1.0, 1.5], (_BLOCK, 2)),
+            np.zeros(_BLOCK, dtype=bool),
+        )
+
+    def with_guests(self, visitors: Bools, commuters: Bools, homes: Floats) -> _Residents:
+        """Let some be visitors, who do not work, and some commuters, who live at `homes`, outside, and work by day."""
+        places = self.places.copy()
+        places[commuters, _HOME] = homes[commuters]
+        day_shift = np.where(self.by_night, self.begin - 13.5, self.begin)
+        return replace(
+            self,
+            by_night=self.by_night & ~visitors & ~commuters,
+            by_day=(self.by_day & ~visitors) | commuters,
+            without_routine=self.without_routine & ~visitors & ~commuters,
+            places=places,
+            begin=np.where(commuters, day_shift, self.begin),
+            from_outside=commuters,
         )
 
     def plan(
@@ -331,7 +383,7 @@ class _Residents:
             without_routine=np.where(at_home, _HOME, new),
             day_off=[first, home, second, home],
         )
-        goals[chance[:, 0] < city.share_staying_home] = _HOME
+        goals[(chance[:, 0] < city.share_staying_home) | (self.from_outside & ~works)] = _HOME
         options = np.concatenate([self.places, anywhere], axis=1)
         return hours, stays, np.take_along_axis(options, goals[..., None], axis=1)
 
@@ -346,11 +398,14 @@ class _Journeys:
         (people, trips) float64, hours since the first midnight.
     stops
         (people, trips + 1, 2) float64, km: trip i leads from stop i to stop i + 1.
+    presence
+        When they are counted; None for always.
     """
 
     depart: Floats
     arrive: Floats
     stops: Floats
+    presence: _Presence | None
 
     def sample(self, city: SyntheticCity, calendar: Calendar, out: NDArray[np.signedinteger]) -> None:
         """Write the cell of each person at each step into `out`, (people, steps); further people are left out."""
@@ -373,18 +428,97 @@ class _Journeys:
             done = times - np.take_along_axis(depart, trip, axis=1)
             done /= np.take_along_axis(took, trip, axis=1)
             np.clip(done, 0.0, 1.0, out=done)
-            cell = []
+            cell, outside = [], np.zeros(done.shape, dtype=bool)
             for axis, limit in enumerate(limits):
                 at = np.take_along_axis(np.diff(stops[..., axis], axis=1), trip, axis=1) * done
                 at += np.take_along_axis(stops[..., axis], trip, axis=1)
+                if self.presence is not None:
+                    outside |= (at < 0) | (at >= (limit + 1) * city.cell_km)
                 cell.append(np.clip((at / city.cell_km).astype(np.int64), 0, limit))
             out[part] = cell[1] * city.columns + cell[0]
+            if self.presence is not None:
+                out[part][outside | ~self.presence.counted(times, part)] = AWAY
+
+
+@dataclass(frozen=True)
+class _Presence:
+    """When the people of a block are counted. Hours are hours since the first midnight.
+
+    Parameters
+    ----------
+    stay
+        (people, 2) float64, hours: when the person comes to the city and leaves it.
+    nights
+        (nights, people, 2) float64, hours: when the phone goes off and on; from the night before the first day on.
+    slots, shift
+        (slots, people) bool, whether the phone is on in each two hours, and (people,) float64, how many hours before the
+        first midnight the person's first two hours begin.
+    """
+
+    stay: Floats
+    nights: Floats
+    slots: Bools
+    shift: Floats
+
+    @classmethod
+    def of(cls, city: SyntheticCity, block: int, residents: _Residents) -> tuple[_Presence, _Residents]:
+        """Draw when people are there; some of them become visitors or commuters."""
+        # Streams of their own: none of these settings changes what the others draw.
+        random, by_night, by_slot = (
+            default_rng(SeedSequence(city.seed, spawn_key=(stream, block))) for stream in (2, 3, 4)
+        )
+        # Evenly spread lots: of the first few people, too, as many come from outside or switch off as the shares say.
+        lot, night_lot = (random.random((2, 1)) + np.outer([5**0.5 / 2 - 0.5, 2**0.5], np.arange(_BLOCK))) % 1
+        when, direction = random.random((2, _BLOCK))
+        group = np.searchsorted(np.cumsum([getattr(city, name) for name in _GUESTS]), lot, side="right")
+        visitors, commuters, movers = (group == number for number in range(3))
+        size = np.array([city.columns, city.rows]) * city.cell_km
+        towards = np.stack([np.cos(2 * np.pi * direction), np.sin(2 * np.pi * direction)], axis=1)
+        to_edge = (size / 2 / np.maximum(np.abs(towards), 1e-9)).min(axis=1)
+        homes = size / 2 + towards * (to_edge + random.uniform(1.0, 15.0, _BLOCK))[:, None]
+
+        moves_in = random.random(_BLOCK) < 0.5
+        switches_off = night_lot < city.share_phones_off_at_night
+        usual = random.normal([23.0, 31.0], 0.75, (_BLOCK, 2))
+        shift = random.uniform(0.0, _OFF_AT_RANDOM_HOURS, _BLOCK)
+        visit = random.normal([14.0, 11.0], 1.5, (_BLOCK, 2))
+        nights = 1 + random.poisson(city.visit_nights - 1, _BLOCK)
+
+        first_day = np.floor(when * (city.days + nights - 1)) + 1 - nights  # each visit has a part of these days
+        visit += 24.0 * np.stack([first_day, first_day + nights], axis=1)
+        move = 24.0 * city.days * (0.1 + 0.8 * when)
+        stay = np.tile([-np.inf, np.inf], (_BLOCK, 1))
+        stay[visitors] = visit[visitors]
+        stay[movers & moves_in, 0] = move[movers & moves_in]
+        stay[movers & ~moves_in, 1] = move[movers & ~moves_in]
+
+        off = usual + by_night.normal(0.0, city.irregularity_min / 60, (city.days + 1, _BLOCK, 2))
+        off += 24.0 * np.arange(-1, city.days)[:, None, None]
+        off[:, ~switches_off] = np.inf
+        slots = city.days * 24 // _OFF_AT_RANDOM_HOURS + 1
+        on = by_slot.random((slots, _BLOCK)) >= city.share_phones_off_at_random
+        return cls(stay, off, on, shift), residents.with_guests(visitors, commuters, homes)
+
+    def counted(self, times: NDArray[np.floating], part: slice) -> Bools:
+        """Say which people of a part of the block are there with their phones on: (people, steps) bool."""
+        come, leave = self.stay[part].T[..., None]
+        there = (times >= come) & (times < leave)
+        for night, (off, on) in enumerate(np.moveaxis(self.nights[:, part], -1, 1)[..., None]):
+            # Only the steps from noon to noon: nobody's night is longer.
+            low, high = np.searchsorted(times, 24.0 * (night - 1) + np.array([12.0, 36.0]))
+            near = times[low:high]
+            there[:, low:high] &= (near < off) | (near >= on)
+        slot = ((times + self.shift[part, None]) // _OFF_AT_RANDOM_HOURS).astype(np.int64)
+        return np.asarray(there & np.take_along_axis(self.slots[:, part].T, slot, axis=1))
 
 
 def _block(city: SyntheticCity, town: _Town, block: int) -> _Journeys:
     """Draw a block of people and all of their trips, from the day before the first on."""
     random = default_rng(SeedSequence(city.seed, spawn_key=(1, block)))
     residents = _Residents.of(city, town, random)
+    presence = None
+    if any(getattr(city, name) for name in _SHARES_AWAY):
+        presence, residents = _Presence.of(city, block, residents)
     here = residents.places[:, _HOME]
     arrive = np.full(_BLOCK, -48.0)
     departs, arrives, stops = [arrive], [arrive], [here, here]
@@ -398,7 +532,7 @@ def _block(city: SyntheticCity, town: _Town, block: int) -> _Journeys:
             departs.append(depart)
             arrives.append(arrive)
             stops.append(here)
-    return _Journeys(np.stack(departs, axis=1), np.stack(arrives, axis=1), np.stack(stops, axis=1))
+    return _Journeys(np.stack(departs, axis=1), np.stack(arrives, axis=1), np.stack(stops, axis=1), presence)
 
 
 def _cumulative(weights: Floats) -> Floats:

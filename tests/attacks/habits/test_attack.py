@@ -37,12 +37,13 @@ def same(one, other):
 
 
 @quick
-@given(truth=truths(), batches=st.lists(st.integers(1, 4), max_size=6), seed=st.integers(0, 3))
+@given(truth=truths(away=True), batches=st.lists(st.integers(1, 4), max_size=6), seed=st.integers(0, 3))
 def test_counts_are_exact_however_the_days_are_fed(truth, batches, seed):
     counts = truth.counts()
     attack = Habits(effort="low", seed=seed)
     whole = attack.recover(counts)
     assert whole.trajectories.counts() == counts
+    assert whole.trajectories.people == counts.people
     run = attack.start(counts.locations, counts.calendar, people=counts.people)
     days = list(counts.calendar.days())
     while days:
@@ -50,6 +51,52 @@ def test_counts_are_exact_however_the_days_are_fed(truth, batches, seed):
         part, days = days[:size], days[size:]
         run.feed(counts.part(slice(part[0].start, part[-1].stop)))
     assert same(run.recovery(), whole)
+
+
+@quick
+@given(truth=truths(away=True, max_steps=24), known=st.integers(1, 7), more=st.integers(0, 3), ask=st.booleans())
+def test_people_who_turn_up_later_were_away_before(truth, known, more, ask):
+    counts = truth.counts()
+    people = counts.people + more
+    attack = Habits(effort="low")
+    whole = attack.recover(rk.Counts(counts.values, counts.locations, counts.calendar, people))
+    assert whole.trajectories.people == people
+    run = attack.start(counts.locations, counts.calendar, people=known)
+    days = list(counts.calendar.days())
+    for day in days:
+        values = counts.values[day]
+        seen = max(1, int(values.sum(axis=1).max()))
+        run.feed(rk.Counts(values, counts.locations, counts.calendar.part(day), people if day == days[-1] else seen))
+        if ask:
+            assert run.trajectories().people == run.people
+    assert run.people == max(people, known)
+    if known <= people:
+        assert same(run.recovery(), whole)
+
+
+def test_a_saved_run_knows_how_many_people_there_are(tmp_path):
+    truth = random_truth(np.random.default_rng(3), people=6, places=4, steps=24, step="2h", away=0.4)
+    counts = truth.counts()
+    whole = Habits(effort="low").recover(rk.Counts(counts.values, counts.locations, counts.calendar, 9))
+    run = Habits(effort="low").start(counts.locations, counts.calendar, people=2)
+    first, second = counts.days()
+    run.feed(rk.Counts(first.values, first.locations, first.calendar, 9))
+    run.save(tmp_path / "run.npz")
+    again = rk.resume(tmp_path / "run.npz")
+    assert again.people == 9
+    again.feed(second)
+    assert same(again.recovery(), whole)
+
+
+def test_phones_that_are_off_at_night_are_a_habit():
+    truth = rk.SyntheticCity(people=20, days=5, step="1h", share_phones_off_at_night=0.4).trajectories()
+    counts = truth.counts()
+    assert counts.away.max() > 4
+    found = Habits(effort="low").recover(counts)
+    assert found.trajectories.counts() == counts
+    accuracy = rk.evaluate(found.trajectories, truth).accuracy
+    assert accuracy > 0.7
+    assert accuracy > rk.evaluate(rk.Enhanced().recover(counts).trajectories, truth).accuracy + 0.1
 
 
 def test_fills_confidence_for_every_point(counts, found):

@@ -1,6 +1,7 @@
 """What Habits doubts: who left, and who moved unseen; and how it deals two ways anew."""
 
 import functools
+import math
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from rekindle.evaluation import assess_confidence
 
 def problem_of(truth):
     counts = truth.counts()
-    return Problem.of(counts.values, counts.locations, counts.calendar)
+    return Problem.of(counts.values, counts.locations, counts.calendar, counts.people)
 
 
 def walkers(people, places, steps, stay, seed=0):
@@ -57,6 +58,22 @@ def test_two_who_leave_together_may_hide_one_more():
     truth = rk.Trajectories(cells, rk.Locations([[0.0, 0.0], [1.0, 0.0]]), rk.Calendar("2024-03-01", "2h", 3))
     # The change is 2: 2 x 1 / 2 = 1 unseen, of 2 people counted at one tick in each place.
     assert hidden_rates(problem_of(truth)).tolist() == [0.5, 0.5]
+
+
+def test_no_more_people_go_away_than_leave_somewhere():
+    """Three phones go off at once, each in a place of its own: nothing is hidden."""
+    cells = np.array([[0, rk.AWAY], [1, rk.AWAY], [2, rk.AWAY], [3, 3]])
+    truth = rk.Trajectories(cells, rk.Locations(np.eye(4, 2)), rk.Calendar("2024-03-01", "2h", 2))
+    problem = problem_of(truth)
+    assert not hidden_rates(problem).any()
+    assert seen_share(problem) == 1.0
+
+
+def test_how_far_voters_agree_is_taken_from_counted_points():
+    votes, lengths, gains = np.array([[0.9, 0.9], [0.1, 0.1]]), np.array([1, 3]), Gains(7.0, 1.0, 0.2)
+    everyone = doubt.terms(votes, votes, lengths, gains)["all votes"]
+    first = doubt.terms(votes, votes, lengths, gains, np.array([[True, True], [False, False]]))["all votes"]
+    assert everyone < first == pytest.approx(math.log(0.884 / 0.116))
 
 
 @pytest.mark.parametrize(("people", "stay"), [(60, 0.9), (200, 0.6)])
@@ -188,6 +205,15 @@ def test_a_crowd_within_a_day_is_left_to_the_rules():
     assert isinstance(found.attack, rk.Habits)
     assert found.confidence.dtype == np.float32
     assert 0 < found.confidence.max() < 0.5
+
+
+def test_a_crowd_that_comes_and_goes_is_left_to_the_rules_too():
+    random = np.random.default_rng(1)
+    counts = random_truth(random, people=60, places=4, steps=48, step="30min", stay=0.3, away=0.2).counts()
+    assert seen_share(Problem.of(counts.values, counts.locations, counts.calendar, 60)) < 0.5
+    found = rk.Habits(effort="low", seed=3).recover(counts)
+    assert found.trajectories.counts() == counts
+    np.testing.assert_array_equal(found.trajectories.cells, rk.Enhanced(seed=3).recover(counts).trajectories.cells)
 
 
 def test_one_who_walks_alone_is_seen():

@@ -27,7 +27,7 @@ from rekindle.attacks.habits.track import assign, track
 
 def problem_of(truth):
     counts = truth.counts()
-    return Problem.of(counts.values, counts.locations, counts.calendar)
+    return Problem.of(counts.values, counts.locations, counts.calendar, counts.people)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,15 @@ def test_problem_keeps_used_places_and_changes_only():
         made.check(np.array([[0, 0], [1, 1]]))
     with pytest.raises(rk.errors.InvalidData, match="shape"):
         made.check(np.array([[0, 2]]))
+
+
+def test_away_is_one_more_place_where_somebody_ever_is():
+    made = problem_of(line([0, 0, rk.AWAY, 3, 3], [1, 1, 1, 1, 1], [rk.AWAY] * 5))
+    assert made.places.tolist() == [0, 1, 3, rk.AWAY]
+    assert (made.away, made.people, len(made.xy)) == (3, 3, 3)
+    assert made.counts.tolist() == [[1, 1, 0, 1], [0, 1, 0, 2], [0, 1, 1, 1]]
+    assert made.expand(np.array([[0, 3, 2]])).tolist() == [[0, 0, rk.AWAY, 3, 3]]
+    assert problem_of(line([0, 0, 3], [1, 1, 1])).away == -1
 
 
 def test_spacing_is_the_least_distance_between_different_centres():
@@ -91,6 +100,37 @@ def test_last_in_first_out():
         assert sorted(found.tolist()) == sorted(truth.cells.tolist())
 
 
+def test_who_was_seen_last_in_a_place_returns_there():
+    """Two phones are off at night, each at home; they are on again in the other order."""
+    one = [0] * 4 + [rk.AWAY] * 4 + [0] * 4
+    other = [4] * 3 + [rk.AWAY] * 4 + [4] * 5
+    truth = line(one, other)
+    for backwards in (False, True):
+        found = problem_of(truth).expand(track(problem_of(truth), 0, backwards=backwards))
+        assert sorted(found.tolist()) == sorted(truth.cells.tolist())
+
+
+def test_one_goes_away_while_another_returns_far_off():
+    """The number of those who are away does not change, but nobody jumps over the whole line."""
+    truth = line([0] * 6 + [rk.AWAY] * 6, [rk.AWAY] * 6 + [30] * 6, [1] * 12)
+    found = problem_of(truth).expand(track(problem_of(truth), 0))
+    assert sorted(found.tolist()) == sorted(truth.cells.tolist())
+
+
+def test_absence_has_lengths_of_its_own():
+    """Phones are off for eight hours every night; nobody stays anywhere else for so long."""
+    truth = line(*[([rk.AWAY] * 8 + [a] * 4 + [b] * 4 + [a] * 4 + [b] * 4) * 5 for a, b in ((0, 1), (3, 4))])
+    made = problem_of(truth)
+    index = {place: number for number, place in enumerate(made.places.tolist())}
+    tracks = np.vectorize(index.get)(truth.cells[:, made.starts[:-1]]).astype(np.int32)
+    model = HabitModel.learn(made, [tracks])
+    assert model.dwells[made.away].argmax() == 3
+    assert model.dwells[0].argmax() == 2
+    # From b they go away, and return to a.
+    assert model.back < 0.2
+    assert model.moves[index[1], made.away] > 0.3
+
+
 def test_tracks_have_the_counts(problem):
     for seed in range(4):
         found = track(problem, seed, backwards=bool(seed % 2), noise=1.0)
@@ -120,14 +160,18 @@ def test_links_keep_the_counts(problem, tracks):
 def plain_score(row, problem, model):
     """Log probability of a person's moves, stays and places, each given those before."""
     moved, left, stayed, at, at_bin = Counter(), Counter(), Counter(), Counter(), Counter()
-    total, since = 0.0, 0
+    total, since, seen = 0.0, 0, None
     for tick, here in enumerate(map(int, row)):
         if tick and row[tick - 1] != here:
             last, kind = int(row[tick - 1]), min(11, int(math.log2(problem.starts[tick] - since)))
+            usual = model.moves[last, here]
+            if last == problem.away and seen is not None:
+                usual = (1 - model.back) * usual + model.back * (here == seen)
+            seen = last
+            total += math.log((moved[last, here] + MOVE_WEIGHT * usual) / (left[last] + MOVE_WEIGHT))
             total += math.log(
-                (moved[last, here] + MOVE_WEIGHT * model.moves[last, here]) / (left[last] + MOVE_WEIGHT)
+                (stayed[last, kind] + DWELL_WEIGHT * model.dwells[last, kind]) / (left[last] + DWELL_WEIGHT)
             )
-            total += math.log((stayed[last, kind] + DWELL_WEIGHT * model.dwells[kind]) / (left[last] + DWELL_WEIGHT))
             moved[last, here] += 1
             left[last] += 1
             stayed[last, kind] += 1
@@ -140,7 +184,11 @@ def plain_score(row, problem, model):
     return total
 
 
-def test_score_equals_the_plain_one_before_and_after_the_search(problem, tracks):
+@pytest.mark.parametrize("away", [0.0, 0.3])
+def test_score_equals_the_plain_one_before_and_after_the_search(away):
+    random = np.random.default_rng(5)
+    problem = problem_of(random_truth(random, people=10, places=9, steps=96, step="1h", stay=0.8, away=away))
+    tracks = track(problem, 0)
     model = HabitModel.learn(problem, [tracks])
     chain = SwapSearch(problem, model, tracks, generator(0))
     assert chain.scores == pytest.approx([plain_score(row, problem, model) for row in tracks])
@@ -199,6 +247,31 @@ def test_polish_has_exact_counts_on_noise(problem):
     assert np.array_equal(count(found, problem.counts.shape[1]), problem.counts)
     assert probability.min() >= 0
     assert probability.max() <= 1 + 1e-6
+
+
+def test_parts_keep_the_counts_where_people_come_and_go():
+    random = np.random.default_rng(5)
+    made = problem_of(random_truth(random, people=10, places=9, steps=96, step="1h", stay=0.8, away=0.4))
+    answers = [track(made, seed, backwards=bool(seed % 2), noise=1.0) for seed in range(3)]
+    for each in answers:
+        made.check(each)
+        made.check(relink(made, each, 1))
+    made.check(polish(made, HabitModel.learn(made, answers), answers, rounds=2)[0])
+    made.check(decode(made, answers)[0])
+
+
+def test_links_see_where_people_were_more_than_that_they_were_away():
+    """Two people with their days exchanged once; one is mostly away on that day, as the other was on all others."""
+    one = ([0] * 12 + [1] * 12) * 2 + [rk.AWAY] * 23 + [0] + ([0] * 12 + [1] * 12) * 2
+    other = ([rk.AWAY] * 12 + [3] * 12) * 2 + [3] * 12 + [4] * 12 + ([rk.AWAY] * 12 + [3] * 12) * 2
+    made = problem_of(line(one, other, [2] * 120))
+    index = {place: number for number, place in enumerate(made.places.tolist())}
+    right = np.vectorize(index.get)(np.array([one, other, [2] * 120])[:, made.starts[:-1]]).astype(np.int32)
+    mixed = right.copy()
+    day_three = (made.starts[:-1] >= 48) & (made.starts[:-1] < 72)
+    mixed[:2, day_three] = mixed[1::-1, day_three]
+    found = made.expand(relink(made, mixed, 0, segments_per_day=1))
+    assert sorted(found.tolist()) == sorted(made.expand(right).tolist())
 
 
 def test_rates_find_two_kinds_of_stay():

@@ -223,4 +223,5 @@ def test_a_profile_by_hand():
         (2, 0, 1),
     ]
     assert found.left.tolist() == [[2.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
-    assert sorted(_dwells(tracks, made.starts).tolist()) == [1, 1, 3]
+    stays, at = _dwells(tracks, made.starts)
+    assert sorted(zip(stays.tolist(), at.tolist(), strict=True)) == [(1, 0), (1, 1), (3, 2)]

@@ -23,7 +23,7 @@ from rekindle.attacks.habits.polish import HOURS, MOST_STATES
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.schedule import EFFORTS, Answer, Schedule, doubt, finish, follow, gather
 from rekindle.attacks.saving import SavedRun
-from rekindle.errors import InvalidData, Stopped
+from rekindle.errors import Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 from rekindle.progress import Progress
 
@@ -77,9 +77,10 @@ class Habits(Attack):
         much, people = EFFORTS[self.effort], counts.people
         answers = much.groups * (much.members + 1) + much.voters
         ticks = 1 + int((counts.values[1:] != counts.values[:-1]).any(axis=1).sum())
-        places = int(counts.values.any(axis=0).sum())
+        places = int(counts.values.any(axis=0).sum()) + int(counts.away.any())
         linking = 4 * people * places * (4 * counts.calendar.number_of_days + 4) + 32 * people**2
-        states = people * int((counts.values > 0).sum() * ticks // max(1, counts.steps))
+        occupied = (counts.values > 0).sum() + (counts.away > 0).sum()
+        states = people * int(occupied * ticks // max(1, counts.steps))
         polishing = 24 * states + 12 * people * HOURS * places if states <= MOST_STATES else 0
         aligning = (8 * people**2 + 8 * people * ticks) * (1 + max(much.members, much.groups, much.voters))
         threads = max(1, self.workers or cpu_count())
@@ -88,6 +89,14 @@ class Habits(Attack):
             + 8 * answers * people * ticks
             + max(threads * linking, threads * polishing if much.groups > 1 else polishing, aligning)
         )
+
+    def work(self, counts: Counts) -> float:
+        """About how many seconds `recover` takes on one ordinary core."""
+        return float(EFFORTS[self.effort].seconds * (counts.people / 1000) ** 1.4 * (counts.steps / 336) ** 0.6)
+
+    def why_not(self, counts: Counts) -> str | None:
+        """Why counts of this size are beyond the attack; None where they are not."""
+        return Schedule.why_not(counts.people, counts.steps, int(counts.values.any(axis=0).sum()))
 
     def start(
         self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
@@ -126,6 +135,11 @@ class HabitsRun(Run):
         """How many steps they have."""
         return sum(map(len, self._days))
 
+    def _grow(self, people: int) -> None:
+        """Take in people who turn out to be there: they were away on the days so far."""
+        self.people = people
+        self._answers, self._answered, self._best = {}, 0, None
+
     def _take(self, counts: Counts) -> None:
         days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         steps = self.steps_done + counts.steps
@@ -161,7 +175,7 @@ class HabitsRun(Run):
 
     def _problem(self, days: int) -> Problem:
         counts = np.concatenate(self._days[:days])
-        return Problem.of(counts, self.locations, self.calendar.closed_at(len(counts)))
+        return Problem.of(counts, self.locations, self.calendar.closed_at(len(counts)), self.people)
 
     def _work(self, report: Callable[[float], None]) -> None:
         """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
@@ -213,7 +227,7 @@ class HabitsRun(Run):
     def _follow_rules(self, days: int, seen: float) -> Recovery:
         """Let the enhanced attack answer: within a day nobody repeats anything, and most moves are not seen."""
         values = np.concatenate(self._days[:days])
-        counts = Counts(values, self.locations, self.calendar.closed_at(len(values)))
+        counts = Counts(values, self.locations, self.calendar.closed_at(len(values)), self.people)
         found = confidence_from_agreement([self._enhanced(counts, turn) for turn in range(4)])
         if found.confidence is None:
             raise RuntimeError("agreement without a confidence")
@@ -277,9 +291,7 @@ class HabitsRun(Run):
         values = arrays["counts"]
         if not len(values):
             return
-        counts = Counts(values, self.locations, self.calendar.closed_at(len(values)))
-        if counts.people != self.people:
-            raise InvalidData(f"the counts have {counts.people} people, the run {self.people}")
+        counts = Counts(values, self.locations, self.calendar.closed_at(len(values)), self.people)
         self._days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         if not len(arrays["numbers"]):
             return

@@ -83,16 +83,24 @@ class Gains:
 
 
 def calibrate(
-    probability: NDArray[np.floating], votes: NDArray[np.floating], lengths: NDArray[np.int64], gains: Gains
+    probability: NDArray[np.floating],
+    votes: NDArray[np.floating],
+    lengths: NDArray[np.int64],
+    gains: Gains,
+    counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float32]:
     """Turn what is known of each point into the chance that it is right: (people, ticks) float32; see `terms`."""
-    found = terms(probability, votes, lengths, gains)
+    found = terms(probability, votes, lengths, gains, counted)
     odds = sum(weight * found[name] for name, weight in WEIGHTS.items())
     return np.asarray(1 / (1 + np.exp(-np.asarray(odds))), dtype=np.float32)
 
 
 def terms(
-    probability: NDArray[np.floating], votes: NDArray[np.floating], lengths: NDArray[np.int64], gains: Gains
+    probability: NDArray[np.floating],
+    votes: NDArray[np.floating],
+    lengths: NDArray[np.int64],
+    gains: Gains,
+    counted: NDArray[np.bool_] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """Give what the log odds of each point are the weighted sum of: by name, (people, ticks) float64 or one number.
 
@@ -108,8 +116,13 @@ def terms(
         (ticks,) int64: how much each tick counts.
     gains
         How much better the result is than the answers.
+    counted
+        (people, ticks) bool: the points at which a person is not away, those that voters agree on; None for all.
     """
-    mean = np.average(votes.mean(axis=0), weights=lengths)
+    if counted is None:
+        mean = np.average(votes.mean(axis=0), weights=lengths)
+    else:
+        mean = np.average(votes, weights=counted * lengths)
     overall = np.maximum(_log_odds(mean, 0.02), LEAST_ALL_VOTES)
     point = _log_odds(votes, 0.05)
     return {
@@ -140,15 +153,33 @@ def hidden_rates(problem: Problem) -> NDArray[np.float64]:
     -------
     (places,) float64: chance per person and tick.
     """
-    change = np.abs(np.diff(problem.counts, axis=0))
-    unseen = (change * (change - 1)).sum(axis=0) / 2
+    change = _changes(problem)
+    unseen = (_moves(problem, change) - change).sum(axis=0) / 2
     return np.asarray(unseen / np.maximum(problem.counts.sum(axis=0), 1))
 
 
 def seen_share(problem: Problem) -> float:
     """Estimate which share of all moves the counts show, from 0 to 1; see `hidden_rates`."""
-    change = np.abs(np.diff(problem.counts, axis=0))
-    return float(change.sum() / max((change**2).sum(), 1)) if change.any() else 1.0
+    change = _changes(problem)
+    return float(change.sum() / max(_moves(problem, change).sum(), 1)) if change.any() else 1.0
+
+
+def _changes(problem: Problem) -> NDArray[np.int64]:
+    """How much each count changes: (ticks - 1, places) int64."""
+    return np.abs(np.diff(problem.counts, axis=0))
+
+
+def _moves(problem: Problem, change: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Estimate how many people come to and leave each place, by its changes: (ticks - 1, places) int64.
+
+    People do not go away independently of each other (phones are off at night), but no more of them do than come and go
+    elsewhere.
+    """
+    moves = change**2
+    if problem.away >= 0:
+        elsewhere = change[:, : problem.away].sum(axis=1)
+        moves[:, problem.away] = np.minimum(moves[:, problem.away], elsewhere)
+    return np.asarray(moves)
 
 
 def track_in_doubt(

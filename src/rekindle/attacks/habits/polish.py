@@ -146,7 +146,15 @@ def polish(
     """
     people = problem.people
     given = Profile.of(problem, answers)
-    rates = Rates.learn(np.concatenate([_dwells(tracks, problem.starts) for tracks in answers]))
+    stays = [_dwells(tracks, problem.starts) for tracks in answers]
+    length = np.concatenate([length for length, _ in stays])
+    stay_away = np.concatenate([place for _, place in stays]) == problem.away
+    rates = np.array(
+        [
+            (each.pass_on, each.settle, each.leave)
+            for each in (Rates.learn(length[~stay_away]), Rates.learn(length[stay_away]))
+        ]
+    )
     tick, place = np.nonzero(problem.counts)
     offsets = np.searchsorted(tick, np.arange(problem.ticks + 1)).astype(np.int64)
     place = place.astype(np.int64)
@@ -178,7 +186,8 @@ def polish(
                         given.often,
                         given.left,
                     ),
-                    (rates.pass_on, rates.settle, rates.leave),
+                    rates,
+                    problem.away,
                     forward,
                     backward,
                     weight,
@@ -204,11 +213,12 @@ def _habits(hours: Floats) -> Floats:
     return np.asarray(np.log(0.6 * smooth + 0.39 * overall + 0.01 * everyone + 1e-6), dtype=np.float32)
 
 
-def _dwells(tracks: NDArray[np.integer], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Lengths of all stays that have a beginning and an end, in steps: int64."""
+def _dwells(tracks: NDArray[np.integer], starts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+    """Lengths of all stays that have a beginning and an end, in steps, and their places: two (stays,) int64."""
     person, tick = np.nonzero(tracks[:, 1:] != tracks[:, :-1])
     time = starts[tick + 1]
-    return np.asarray(np.diff(time)[person[1:] == person[:-1]])
+    whole = person[1:] == person[:-1]
+    return np.asarray(np.diff(time)[whole]), tracks[person[1:], tick[1:]][whole]
 
 
 @compiled()
@@ -232,10 +242,9 @@ def _emit(habits, hour, lengths, beta, offsets, place, emission):
 
 
 @compiled(fastmath=True)
-def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates, forward, backward, weight):
+def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates, away, forward, backward, weight):
     """Pass messages through all ticks in one direction, and scale the weights of each tick to meet its counts."""
     starts, origin, goal, often, left = own
-    pass_on, settle, leave = rates
     ticks, people = len(lengths), forward.shape[2]
     places = len(moves)
     where = np.full(places, -1, np.int64)
@@ -248,15 +257,8 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
     for turn in range(ticks):
         tick = turn if onwards else ticks - 1 - turn
         begin, end = offsets[tick], offsets[tick + 1]
-        stay_on = (1 - pass_on) * (1 - settle)
-        rest = 1 - leave
-        change = (1 - pass_on) * settle
         if onwards:
             n = lengths[tick] - 1
-            through, still = stay_on**n, rest**n
-            turned = (
-                change * (still - through) / (rest - stay_on) if abs(rest - stay_on) > 1e-9 else change * n * still
-            )
             if tick == 0:
                 for at in range(begin, end):
                     for person in range(people):
@@ -269,6 +271,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
                     where[place[at]] = at
                 for was in range(before, until):
                     a = place[was]
+                    pass_on, leave, stay_on, rest, change = _chances(rates, a == away)
                     for person in range(people):
                         flow[was - before, person] = (
                             pass_on * forward[0, was, person] + leave * forward[1, was, person]
@@ -295,6 +298,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
                 for at in range(begin, end):
                     where[place[at]] = -1
             for at in range(begin, end):
+                through, still, turned = _stay(rates, place[at] == away, n)
                 for person in range(people):
                     e = emission[at, person] * weight[at]
                     passing = forward[0, at, person] * e
@@ -303,16 +307,13 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
         elif tick < ticks - 1:
             after, until = offsets[tick + 1], offsets[tick + 2]
             n = lengths[tick + 1] - 1
-            through, still = stay_on**n, rest**n
-            turned = (
-                change * (still - through) / (rest - stay_on) if abs(rest - stay_on) > 1e-9 else change * n * still
-            )
             for at in range(begin, end):
                 where[place[at]] = at
             for person in range(people):
                 total[person] = 0.0
             # What arriving in each place of the next tick is worth, passing by and staying.
             for to in range(after, until):
+                through, still, turned = _stay(rates, place[to] == away, n)
                 for person in range(people):
                     e = emission[to, person] * weight[to]
                     passing = e * (through * backward[0, to, person] + turned * backward[1, to, person])
@@ -335,6 +336,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
                 where[place[to]] = -2 - to if at < 0 else at
             for at in range(begin, end):
                 a = place[at]
+                pass_on, leave, stay_on, rest, change = _chances(rates, a == away)
                 for person in range(people):
                     value = backward[0, at, person] / (MOVE_WEIGHT + left[a, person])
                     backward[0, at, person] = pass_on * value
@@ -342,6 +344,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
             for to in range(after, until):
                 at = where[place[to]]
                 if at >= 0:
+                    pass_on, leave, stay_on, rest, change = _chances(rates, place[at] == away)
                     for person in range(people):
                         backward[0, at, person] += (
                             stay_on * flow[to - after, person] + change * product[to - after, person]
@@ -401,6 +404,22 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
             highest = max(highest, weight[at])
         for at in range(begin, end):
             weight[at] = max(weight[at] / highest, np.float32(1e-20))
+
+
+@compiled()
+def _chances(rates, away):
+    """Chances per step of people who are away, or elsewhere: to leave when passing by and when staying; to go on so; to settle."""
+    pass_on, settle, leave = rates[int(away)]
+    return pass_on, leave, (1 - pass_on) * (1 - settle), 1 - leave, (1 - pass_on) * settle
+
+
+@compiled()
+def _stay(rates, away, steps):
+    """Chances to go on for so many steps: passing by, staying, and settling meanwhile."""
+    _, _, stay_on, rest, change = _chances(rates, away)
+    through, still = stay_on**steps, rest**steps
+    apart = abs(rest - stay_on) > 1e-9
+    return through, still, change * (still - through) / (rest - stay_on) if apart else change * steps * still
 
 
 @compiled()

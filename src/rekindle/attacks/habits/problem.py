@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData
-from rekindle.model import Calendar, Locations
+from rekindle.model import AWAY, Calendar, Locations
 
 __all__ = ["Problem"]
 
@@ -20,16 +20,17 @@ BINS_PER_DAY = 8
 class Problem:
     """Counts without what cannot tell anything.
 
-    A tick is a range of steps with the same counts throughout. Nobody is taken to move within one.
+    A tick is a range of steps with the same counts throughout. Nobody is taken to move within one. Where somebody is ever
+    away, that is one more place, the last; it has no centre.
 
     Attributes
     ----------
     counts
-        (ticks, places) int64: people per place that was ever used.
+        (ticks, places) int64: people per place that was ever used. Every row adds up to all people.
     places
-        (places,) int64: their location indices.
+        (places,) int64: their location indices; `AWAY` for people who are away.
     xy
-        (places, 2) float64: their centres, in units of the smallest distance between two of them.
+        (places, 2) float64: their centres, in units of the smallest distance between two of them; not that of away.
     starts
         (ticks + 1,) int64: the first step of each tick; the last entry is the number of steps.
     samples
@@ -52,14 +53,21 @@ class Problem:
     clock: NDArray[np.float64]
 
     @classmethod
-    def of(cls, counts: NDArray[np.integer], locations: Locations, calendar: Calendar) -> Problem:
-        """Reduce (steps, locations) counts."""
+    def of(
+        cls, counts: NDArray[np.integer], locations: Locations, calendar: Calendar, people: int | None = None
+    ) -> Problem:
+        """Reduce (steps, locations) counts of so many people, by default as many as the largest total."""
         steps = len(counts)
         places = np.flatnonzero(counts.any(axis=0))
         used = np.ascontiguousarray(counts[:, places], dtype=np.int64)
         changes = np.flatnonzero((used[1:] != used[:-1]).any(axis=1)) + 1
         starts = np.concatenate([[0], changes, [steps]]).astype(np.int64)
         xy = locations.xy_km[places]
+        totals = used.sum(axis=1)
+        away = (totals.max() if people is None else people) - totals
+        if away.any():
+            places = np.append(places, AWAY)
+            used = np.column_stack([used, away])
         per_day = calendar.steps_per_day
         first = per_day - calendar.first_day_steps
         every = max(1, per_day // SAMPLES_PER_DAY)
@@ -79,8 +87,13 @@ class Problem:
 
     @property
     def people(self) -> int:
-        """How many people are counted."""
+        """How many people there are in all."""
         return int(self.counts[0].sum())
+
+    @property
+    def away(self) -> int:
+        """The place of people who are away, the last; -1 where nobody ever is."""
+        return len(self.xy) if len(self.places) > len(self.xy) else -1
 
     @property
     def ticks(self) -> int:
@@ -93,7 +106,7 @@ class Problem:
         return np.diff(self.starts)
 
     def expand(self, tracks: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Turn (people, ticks) places into (people, steps) location indices."""
+        """Turn (people, ticks) places into (people, steps) location indices, or `AWAY`."""
         return np.repeat(self.places.astype(np.int32)[tracks], self.lengths, axis=1)
 
     def check(self, tracks: NDArray[np.integer]) -> None:
@@ -105,7 +118,7 @@ class Problem:
             raise InvalidData("tracks do not have the counts that they should")
 
     def distances(self) -> NDArray[np.float64]:
-        """(places, places) float64 distances, in units of the smallest."""
+        """(centres, centres) float64 distances between all places but away, in units of the smallest."""
         gap = self.xy[:, None] - self.xy
         return np.asarray(np.hypot(gap[..., 0], gap[..., 1]))
 

@@ -15,6 +15,8 @@ from rekindle.attacks.habits.rng import generator
 __all__ = ["relink"]
 
 LN2 = math.log(2.0)
+AWAY_WEIGHT = 0.2
+"""How much time away counts for beside time in a place: many people are away at the same time."""
 
 
 def relink(
@@ -50,6 +52,8 @@ def relink(
     lengths = problem.lengths
     for segment in range(number):
         _spend(tracks, lengths, cuts[segment], cuts[segment + 1], time[segment])
+    if problem.away >= 0:
+        time[:, :, problem.away] *= AWAY_WEIGHT
     order = np.tile(np.arange(people), (number, 1))
     total = time.sum(axis=0)
     turns = np.random.default_rng(generator(seed, 2))

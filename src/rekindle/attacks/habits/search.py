@@ -40,13 +40,19 @@ class HabitModel:
     moves
         (places, places) float64: share of the moves from a place that lead to another.
     dwells
-        (DWELL_CLASSES,) float64: share of the stays by the logarithm of their length.
+        (places, DWELL_CLASSES) float64: share of the stays by the logarithm of their length; the same for all places but away.
+    away
+        The place of people who are away; -1 where nobody ever is.
+    back
+        Share of the returns that lead to where the person was seen last.
     log_place, log_bin
         float64 tables: log(n + prior) for n samples, times the weight of the term.
     """
 
     moves: NDArray[np.float64]
     dwells: NDArray[np.float64]
+    away: int
+    back: float
     log_place: NDArray[np.float64]
     log_bin: NDArray[np.float64]
 
@@ -56,23 +62,32 @@ class HabitModel:
     ) -> HabitModel:
         """Learn from tracks, each (people, ticks) int32 places."""
         places = problem.counts.shape[1]
+        away = problem.away
         seen = np.zeros((places, places))
-        dwells = np.ones(DWELL_CLASSES)
+        dwells = np.ones((2, DWELL_CLASSES))
+        returns = np.ones(2)
         for each in tracks:
-            _pool(each, problem.starts, seen, dwells)
+            _pool(each, problem.starts, away, seen, dwells, returns)
         seen /= len(tracks)
-        ring = np.minimum(np.rint(problem.distances()), 60).astype(np.int64)
-        by_distance = np.bincount(ring.ravel(), seen.ravel(), 61) + 0.01
-        available = np.maximum(np.bincount(ring.ravel(), minlength=61), 1)
+        ring = np.zeros((places, places), np.int64)
+        centres = len(problem.xy)
+        ring[:centres, :centres] = np.minimum(np.rint(problem.distances()), 60)
+        # To go away and to return are no distances.
+        ring[:centres, centres:], ring[centres:, :centres] = 61, 62
+        by_distance = np.bincount(ring.ravel(), seen.ravel(), 63) + 0.01
+        available = np.maximum(np.bincount(ring.ravel(), minlength=63), 1)
         rate = (by_distance / available)[ring]
         np.fill_diagonal(rate, 0.0)
         rate /= np.maximum(rate.sum(axis=1, keepdims=True), 1e-12)
         moves = (seen + 5.0 * rate) / (seen.sum(axis=1, keepdims=True) + 5.0)
+        shares = dwells / dwells.sum(axis=1, keepdims=True)
         # A piece that only a part of the time counts for is scored on top of all of it.
         count = np.arange(2 * len(problem.bins) + 2)
         return cls(
             np.maximum(moves, 1e-6),
-            dwells / dwells.sum(),
+            np.ascontiguousarray(shares[(np.arange(places) == away).astype(np.int64)]),
+            away,
+            float(returns[1] / returns.sum()),
             place_weight * np.log(count + PLACE_PRIOR),
             bin_weight * np.log(count + BIN_PRIOR),
         )
@@ -80,21 +95,40 @@ class HabitModel:
 
 @compiled()
 def _pool(
-    tracks: NDArray[np.int32], starts: NDArray[np.int64], moves: NDArray[np.float64], dwells: NDArray[np.float64]
+    tracks: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    away: int,
+    moves: NDArray[np.float64],
+    dwells: NDArray[np.float64],
+    returns: NDArray[np.float64],
 ) -> None:
+    """Count moves, stays elsewhere and away by length, and returns to another place and to the place last seen."""
     for person in range(len(tracks)):
         since = 0
+        last = -1
         for tick in range(1, tracks.shape[1]):
             a, b = tracks[person, tick - 1], tracks[person, tick]
             if a != b:
                 moves[a, b] += 1.0
-                dwells[_dwell_class(starts[tick] - since)] += 1.0
+                dwells[int(a == away), _dwell_class(starts[tick] - since)] += 1.0
                 since = starts[tick]
+                if a == away and last >= 0:
+                    returns[int(b == last)] += 1.0
+                last = a
 
 
 @compiled()
 def _dwell_class(length: int) -> int:
     return min(DWELL_CLASSES - 1, int(math.log2(length)))
+
+
+@compiled()
+def _usual(a, b, last, habits):
+    """Chance that somebody who leaves a goes to b; who returns is likely to be where they were seen last."""
+    moves, _, away, back = habits
+    if a != away or last < 0:
+        return moves[a, b]
+    return (1.0 - back) * moves[a, b] + (back if b == last else 0.0)
 
 
 @compiled()
@@ -135,8 +169,7 @@ class SwapSearch:
             problem.starts,
             problem.samples,
             problem.bins,
-            model.moves,
-            model.dwells,
+            (model.moves, model.dwells, model.away, model.back),
             model.log_place,
             model.log_bin,
         )
@@ -158,13 +191,15 @@ class SwapSearch:
 
 
 @compiled()
-def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables):
+def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
     """Log probability of one person's moves, stays and places, each given those before."""
     keys, often, left, stays, at, at_bin = tables
     ticks = len(row)
-    places = len(moves)
+    dwells = habits[1]
+    places = len(dwells)
     total = 0.0
     since = 0
+    last = -1
     for tick in range(ticks):
         a = row[tick]
         if tick > 0 and row[tick - 1] != a:
@@ -173,9 +208,12 @@ def _score(row, starts, samples, bins, moves, dwells, log_place, log_bin, tables
             slot = _slot(keys[0], a * places + b)
             keys[0, slot] = a * places + b
             kind = _dwell_class(starts[tick] - since)
-            total += math.log((often[0, slot] + MOVE_WEIGHT * moves[a, b]) / (left[0, a] + MOVE_WEIGHT))
             total += math.log(
-                (stays[0, a * DWELL_CLASSES + kind] + DWELL_WEIGHT * dwells[kind]) / (left[0, a] + DWELL_WEIGHT)
+                (often[0, slot] + MOVE_WEIGHT * _usual(a, b, last, habits)) / (left[0, a] + MOVE_WEIGHT)
+            )
+            last = a
+            total += math.log(
+                (stays[0, a * DWELL_CLASSES + kind] + DWELL_WEIGHT * dwells[a, kind]) / (left[0, a] + DWELL_WEIGHT)
             )
             often[0, slot] += 1
             left[0, a] += 1
@@ -261,13 +299,14 @@ def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bi
 
 
 @compiled()
-def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):
+def _leaving(side, a, b, last, length, own_a, own_b, own_kind, habits, tables):
     """Score a move from a to b after a stay, given all others of that person.
 
     The person now moves from own_a to own_b at this moment (the same twice: does not move), after a stay of own_kind.
     """
     keys, often, left, stays = tables[0], tables[1], tables[2], tables[3]
-    slot = _slot(keys[side], a * len(moves) + b)
+    dwells = habits[1]
+    slot = _slot(keys[side], a * len(dwells) + b)
     n = often[side, slot] if keys[side, slot] != -1 else 0
     kind = _dwell_class(length)
     stay = stays[side, a * DWELL_CLASSES + kind]
@@ -279,23 +318,25 @@ def _leaving(side, a, b, length, own_a, own_b, own_kind, moves, dwells, tables):
         if kind == own_kind:
             stay -= 1
     return math.log(
-        (n + MOVE_WEIGHT * moves[a, b])
-        * (stay + DWELL_WEIGHT * dwells[kind])
+        (n + MOVE_WEIGHT * _usual(a, b, last, habits))
+        * (stay + DWELL_WEIGHT * dwells[a, kind])
         / ((out + MOVE_WEIGHT) * (out + DWELL_WEIGHT))
     )
 
 
 @compiled()
-def _split(rows, window, starts, samples, bins, moves, dwells, log_place, log_bin, tables, noise, random, work, new):
+def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tables, noise, random, work, new):
     """Find the best split of two ways, given the habits that each has within a window of ticks: fills new, tells a change."""
     begin, crossed = work
     ticks = rows.shape[1]
-    places = len(moves)
+    places = len(habits[1])
     at, at_bin = tables[4], tables[5]
     best = np.zeros(2)
     best_next = np.empty(2)
     came = np.zeros((2, 2), np.int64)  # state, side: when the person came to where he is
     came_next = np.empty((2, 2), np.int64)
+    last_at = np.full((2, 2), -1, np.int64)  # state, side: where the person was before
+    last_next = np.empty((2, 2), np.int64)
     cell = np.empty(2, np.int64)  # places of the two rows now, and next
     goal = np.empty(2, np.int64)
     own_since = np.zeros(2, np.int64)
@@ -339,12 +380,12 @@ def _split(rows, window, starts, samples, bins, moves, dwells, log_place, log_bi
                                 side,
                                 a,
                                 b,
+                                last_at[before, side],
                                 now - came[before, side],
                                 cell[side] if counted else -1,
                                 goal[side],
                                 own_kind[side],
-                                moves,
-                                dwells,
+                                habits,
                                 tables,
                             )
                     if before != state:
@@ -355,8 +396,10 @@ def _split(rows, window, starts, samples, bins, moves, dwells, log_place, log_bi
                         for side in range(2):
                             stays_put = cell[side ^ before] == goal[side ^ state]
                             came_next[state, side] = came[before, side] if stays_put else now
+                            last_next[state, side] = last_at[before, side] if stays_put else cell[side ^ before]
             best[:] = best_next
             came[:] = came_next
+            last_at[:] = last_next
         if goal[0] != goal[1] and last > first:
             for side in range(2):
                 best[0] += _presence(side, goal[side], own, first, last, bins, log_place, log_bin, at, at_bin)
@@ -385,8 +428,7 @@ def _anneal(
     starts,
     samples,
     bins,
-    moves,
-    dwells,
+    habits,
     log_place,
     log_bin,
     tables,
@@ -422,9 +464,7 @@ def _anneal(
             length = max(1, int(ticks * math.exp(math.log(0.05) * uniform(random))) // 2)
             first = whole(random, ticks - length + 1)
             window = (first, first + length)
-            _split(
-                rows, window, starts, samples, bins, moves, dwells, log_place, log_bin, tables, 0.0, random, work, new
-            )
+            _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tables, 0.0, random, work, new)
             rows[:] = new
         changes = _split(
             rows,
@@ -432,8 +472,7 @@ def _anneal(
             starts,
             samples,
             bins,
-            moves,
-            dwells,
+            habits,
             log_place,
             log_bin,
             tables,
@@ -444,8 +483,8 @@ def _anneal(
         )
         if not changes and np.array_equal(rows[0], tracks[p]):
             continue
-        one = _score(new[0], starts, samples, bins, moves, dwells, log_place, log_bin, tables)
-        two = _score(new[1], starts, samples, bins, moves, dwells, log_place, log_bin, tables)
+        one = _score(new[0], starts, samples, bins, habits, log_place, log_bin, tables)
+        two = _score(new[1], starts, samples, bins, habits, log_place, log_bin, tables)
         gain = one + two - scores[p] - scores[q]
         if gain >= 0 or uniform(random) < math.exp(gain / temperature):
             tracks[p] = new[0]

@@ -1,4 +1,7 @@
-"""Track: the last to arrive is the first to leave; movers are matched by distance; midnight is no seam."""
+"""Track: the last to arrive is the first to leave; movers are matched by distance; midnight is no seam.
+
+To go away has a price, and so has to return, unless it is to where the person was seen last.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,9 @@ AHEAD = 0.3
 """Weight of the distance to the point that a person's last move points to."""
 SPARE = 4
 """How many more people than leave a place are considered for leaving it, those that came last."""
+GO_AWAY = 3.0
+RETURN = 2.0
+"""Prices, in units of the smallest distance: to go away, and to return where the person was not seen last, at most."""
 
 
 def track(problem: Problem, seed: int, *, backwards: bool = False, noise: float = 0.05) -> NDArray[np.int32]:
@@ -38,7 +44,14 @@ def track(problem: Problem, seed: int, *, backwards: bool = False, noise: float 
     counts, times = problem.counts, problem.starts[:-1]
     if backwards:
         counts, times = counts[::-1], problem.starts[-1] - problem.starts[:0:-1]
-    tracks = _track(np.ascontiguousarray(counts), np.ascontiguousarray(times), problem.xy, noise, generator(seed, 1))
+    tracks = _track(
+        np.ascontiguousarray(counts),
+        np.ascontiguousarray(times),
+        problem.xy,
+        (GO_AWAY, RETURN),
+        noise,
+        generator(seed, 1),
+    )
     return np.ascontiguousarray(tracks[:, ::-1]) if backwards else tracks
 
 
@@ -47,11 +60,15 @@ def _track(
     counts: NDArray[np.int64],
     times: NDArray[np.int64],
     xy: NDArray[np.float64],
+    prices: tuple[float, float],
     noise: float,
     random: NDArray[np.int64],
 ) -> NDArray[np.int32]:
     ticks, places = counts.shape
     people = counts[0].sum()
+    located = len(xy)
+    go_away, come_back = prices
+    seen = np.full(people, -1, np.int64)  # where those who are away were seen last
     tracks = np.empty((people, ticks), np.int32)
     since = np.zeros(people, np.int64)
     before = np.empty(people, np.int32)
@@ -62,6 +79,7 @@ def _track(
             person += 1
     here = np.empty(people, np.int64)
     dwell = np.empty(people, np.float64)
+    drawn = np.empty(people, np.float64)
     rows = np.empty(people, np.int64)
     row_cost = np.empty(people, np.float64)
     row_place = np.empty(people, np.int64)
@@ -71,7 +89,7 @@ def _track(
         size = 0
         arriving = 0
         staying = 0
-        for place in range(places):
+        for place in range(located):
             change = counts[tick, place] - counts[tick - 1, place]
             for _ in range(change):
                 columns[arriving] = place
@@ -92,14 +110,35 @@ def _track(
                 row_place[size] = place
                 size += 1
             staying += kept + change
-        # The columns are the arrivals, then for each place the people who stay.
+        first_away = size
+        if located < places:
+            # The likeliest to return, whether the number of those who are away falls or not: others may leave meanwhile.
+            found = 0
+            for person in range(people):
+                if tracks[person, tick - 1] == located:
+                    here[found] = person
+                    # The time away tells nothing: phones that went off together are on again in any order.
+                    drawn[found] = noise * gumbel(random)
+                    least = come_back
+                    for column in range(arriving):
+                        least = min(least, _way_back(xy, seen[person], columns[column], come_back))
+                    dwell[found] = least + drawn[found]
+                    found += 1
+            order = np.argsort(dwell[:found])
+            for rank in range(min(found, SPARE + arriving)):
+                rows[size] = here[order[rank]]
+                row_cost[size] = drawn[order[rank]]
+                row_place[size] = located
+                size += 1
+        # The columns are the arrivals, then for each place the people who stay, then those who are away.
         cost = np.full((size, size), 1e9)
         stay = arriving
+        all_stay = arriving + staying
         first = 0
-        while first < size:
+        while first < first_away:
             place = row_place[first]
             last = first
-            while last < size and row_place[last] == place:
+            while last < first_away and row_place[last] == place:
                 last += 1
             still = last - first + counts[tick, place] - counts[tick - 1, place]
             for row in range(first, last):
@@ -115,16 +154,34 @@ def _track(
                     )
                 for column in range(stay, stay + still):
                     cost[row, column] = 0.0
+                for column in range(all_stay, size):
+                    cost[row, column] = go_away + row_cost[row]
             stay += still
             first = last
+        for row in range(first_away, size):
+            for column in range(arriving):
+                cost[row, column] = row_cost[row] + _way_back(xy, seen[rows[row]], columns[column], come_back)
+            for column in range(all_stay, size):
+                cost[row, column] = 0.0
         chosen = assign(cost)
         for row in range(size):
+            person = rows[row]
             if chosen[row] < arriving:
-                person = rows[row]
-                before[person] = tracks[person, tick - 1]
+                # Who returns goes in no direction yet.
+                before[person] = tracks[person, tick - 1] if row < first_away else columns[chosen[row]]
                 tracks[person, tick] = columns[chosen[row]]
                 since[person] = times[tick]
+            elif chosen[row] >= all_stay and row < first_away:
+                seen[person] = tracks[person, tick - 1]
+                tracks[person, tick] = located
+                since[person] = times[tick]
     return tracks
+
+
+@compiled()
+def _way_back(xy: NDArray[np.float64], seen: int, goal: int, most: float) -> float:
+    """Price a return: the distance from where the person was seen last, and no more than if that is not known."""
+    return min(math.hypot(xy[goal, 0] - xy[seen, 0], xy[goal, 1] - xy[seen, 1]), most) if seen >= 0 else most
 
 
 @compiled()

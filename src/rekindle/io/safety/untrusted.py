@@ -150,8 +150,13 @@ def packed_as(head: bytes) -> str | None:
     return next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
 
 
-def check_table(path: Path) -> None:
-    """Refuse a csv (also gzipped) or parquet file that unfolds to too much, before it is scanned bit by bit."""
+def check_table(path: Path) -> bytes:
+    """Refuse a csv (also gzipped) or parquet file that unfolds to too much, before it is scanned bit by bit.
+
+    Returns
+    -------
+    The first line of a csv file; nothing of a parquet file.
+    """
     size = check_file(path, "csv or parquet file")
     if not size:
         raise InvalidFile(path, "the file is empty.")
@@ -159,7 +164,8 @@ def check_table(path: Path) -> None:
         head = file.read(4)
         if head == b"PAR1" or path.name.lower().endswith(".parquet"):
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return check_parquet(path, content)
+                check_parquet(path, content)
+                return b""
         kind = packed_as(head)
         if kind not in (None, "gzip"):
             raise InvalidFile(path, f"it is compressed with {kind}; unpack it, or use gzip.")
@@ -168,10 +174,12 @@ def check_table(path: Path) -> None:
             _check_gzip(path, file, size)
             file.seek(0)
         with gzip.GzipFile(fileobj=file) if kind else file as text:
-            if text.readline(2**24).count(b",") >= MOST_COLUMNS:
+            header = text.readline(2**24)
+            if max(map(header.count, (b",", b";", b"\t", b"|"))) >= MOST_COLUMNS:
                 raise InvalidFile(
                     path, f"it has more than {MOST_COLUMNS} columns; leave out those that are not needed."
                 )
+            return header
 
 
 def _check_gzip(path: Path, file: BinaryIO, size: int) -> None:

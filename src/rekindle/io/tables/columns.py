@@ -15,7 +15,7 @@ from rekindle.model import Calendar
 
 __all__ = [
     "bad_cell",
-    "name_column",
+    "flags",
     "names",
     "numbers",
     "positions",
@@ -87,6 +87,18 @@ def _refuse_no_numbers(column: pl.Series, path: str | Path) -> None:
         raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
 
 
+def flags(column: pl.Series, path: str | Path) -> NDArray[np.bool_]:
+    """Turn a column of true and false into bool; the first value that is neither is named."""
+    parsed = column
+    if column.dtype == pl.String:
+        text = column.str.strip_chars().str.to_lowercase()
+        parsed = pl.Series(column.name, text.replace_strict({"true": True, "false": False}, default=None))
+    if parsed.null_count() or parsed.dtype != pl.Boolean:
+        row = int(parsed.is_null().arg_max() or 0) if parsed.null_count() else 0
+        raise bad_cell(path, column, row, "true or false")
+    return parsed.to_numpy()
+
+
 def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
     """Turn a column into clock times: (rows,) datetime64[s]."""
     expected = "a local clock time in whole seconds, such as 2014-05-01 00:10:00"
@@ -141,6 +153,8 @@ def positions(
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Find each row's name among `ids`; without these, among the names of the column in the order they come."""
     _refuse_no_names(column, path)
+    if not len(column):
+        return np.empty(0, np.int64), ids or ()
     # Enum and Categorical columns hold codes, so that each row costs an index and not a look at its text.
     coded = column.dtype in (pl.Enum, pl.Categorical)
     column = column if coded else column.cast(pl.String)  # first: 0.0 and -0.0 are one number, but two names
@@ -172,8 +186,3 @@ def step_numbers(column: pl.Series, path: str | Path, calendar: Calendar) -> NDA
         )
         raise bad_cell(path, column, int(np.argmax(wrong)), expected)
     return steps
-
-
-def name_column(codes: NDArray[np.integer], ids: tuple[str, ...]) -> pl.Series:
-    """A column of names from their positions, stored once each."""
-    return pl.Series(ids, dtype=pl.Enum(ids)).gather(codes)

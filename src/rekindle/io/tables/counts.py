@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile
+from rekindle.frames import name_column
 from rekindle.io.safety.untrusted import check_unfolded, in_file
-from rekindle.io.tables.columns import name_column, names, positions, require, step_numbers, times, whole_numbers
+from rekindle.io.tables.columns import names, positions, require, step_numbers, times, whole_numbers
 from rekindle.io.tables.locations import grid_locations, read_locations
 from rekindle.io.tables.table import read_table, write_table
 from rekindle.model import Calendar, Counts, Locations
@@ -56,6 +57,8 @@ class Layout:
         """Read a file, see of which form it is, and find the locations that it names."""
         path = Path(path)
         table = read_table(path)
+        if locations is None and (beside := path.with_name(f"{path.stem}.locations.csv")).is_file():
+            locations = beside
         if isinstance(locations, (str, Path)):
             locations = read_locations(locations)
         require(table, {"datetime"}, path)
@@ -73,7 +76,10 @@ class Layout:
             locations = grid_locations(ids, cell_km)
         if locations is None:
             raise InvalidFile(
-                path, f"where its locations are is unknown (such as {ids[0]!r}); give `locations`.", "locations"
+                path,
+                f"where its locations are is unknown (such as {ids[0]!r}); give `locations`, or put them beside it as "
+                f"{path.stem}.locations.csv.",
+                "locations",
             )
         return cls(path, table, when, long, ids, locations)
 
@@ -104,7 +110,9 @@ def read_counts(
         Long form: columns ``datetime, location, count``, where an absent row means 0. Wide form: ``datetime`` and one
         column for each location, as the paper publishes.
     locations
-        The locations, or a file of them. Without, they must be named "(row, column)" and become cells of a grid.
+        The locations, or a file of them. Without, it is the file ``NAME.locations.csv`` beside ``NAME.csv``, which
+        `rekindle defend` writes; where there is none either, locations must be named "(row, column)" and become cells of
+        a grid.
     step
         The interval between steps. Without, it is the most frequent one in the file.
     cell_km
@@ -126,7 +134,9 @@ def counts_of(layout: Layout, step: str | timedelta | None) -> Counts:
         return Counts(values, locations, calendar)
 
 
-def counts_from_table(table: pl.DataFrame, path: str | Path, locations: Locations, calendar: Calendar) -> Counts:
+def counts_from_table(
+    table: pl.DataFrame, path: str | Path, locations: Locations, calendar: Calendar, people: int | None = None
+) -> Counts:
     """Take counts from long form: datetime, location, count; absent means 0, but no step may be without a row."""
     require(table, {"datetime", "location", "count"}, path)
     steps = step_numbers(table["datetime"], path, calendar)
@@ -147,7 +157,7 @@ def counts_from_table(table: pl.DataFrame, path: str | Path, locations: Location
             path, f"location {locations.ids[place]!r} is listed twice at {calendar.time(step)}; expected it once."
         )
     with in_file(path):
-        return Counts(values, locations, calendar)
+        return Counts(values, locations, calendar, people)
 
 
 def _calendar(when: NDArray[np.datetime64], step: timedelta | None, long: bool) -> Calendar:
@@ -185,8 +195,10 @@ def clock(time: np.datetime64) -> str:
 
 
 def counts_table(counts: Counts) -> pl.DataFrame:
-    """Counts in long form without the zeros: datetime, location, count."""
-    rows, places = np.nonzero(counts.values)
+    """Counts in long form without the zeros: datetime, location, count; a step at which nobody is counted has one zero."""
+    listed = counts.values != 0
+    listed[counts.totals == 0, 0] = True
+    rows, places = np.nonzero(listed)
     return pl.DataFrame(
         {
             "datetime": pl.Series(counts.calendar.times()[rows].astype("datetime64[ms]")),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,6 +11,7 @@ import polars as pl
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.untrusted import in_file
 from rekindle.io.tables.columns import bad_cell, names, numbers, require
+from rekindle.io.tables.naming import find_column, known_column
 from rekindle.io.tables.table import read_table, write_table
 from rekindle.model import Locations
 
@@ -21,16 +21,26 @@ _GRID_ID = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)", re.ASCII)
 _POINT = re.compile(r"\(\s*([-+.\deE]+)\s*,\s*([-+.\deE]+)\s*\)", re.ASCII)
 
 
-def read_locations(path: str | Path, *, within: Path | None = None) -> Locations:
+def read_locations(
+    path: str | Path,
+    *,
+    location: str | None = None,
+    lat: str | None = None,
+    lng: str | None = None,
+    within: Path | None = None,
+) -> Locations:
     """Read locations from a csv or parquet file.
 
     Columns ``location, x_km, y_km`` (and ``lat, lng`` where known); or ``location, lat, lng`` alone, which are projected
-    to a local plane; or the paper's grid file with ``ID`` and ``towerlocation`` ("(north, east)" in km).
+    to a local plane; or the paper's grid file with ``ID`` and ``towerlocation`` ("(north, east)" in km). Other usual names,
+    such as ``cell_id, latitude, longitude``, are recognised.
 
     Parameters
     ----------
     path
         The file.
+    location, lat, lng
+        The names of the columns that name a location, and its latitude and longitude in degrees.
     within
         The folder that was handed in, where the file is part of one: links out of it are refused.
     """
@@ -47,18 +57,27 @@ def read_locations(path: str | Path, *, within: Path | None = None) -> Locations
             except ValueError as error:
                 raise InvalidFile(path, f"a coordinate is not a number ({error}).") from None
             return Locations(north_east[:, ::-1], names(table["ID"], path))
-        require(table, {"location"}, path)
-        ids = names(table["location"], path)
-        planar, global_ = {"x_km", "y_km"} <= columns, {"lat", "lng"} <= columns
-        if not planar and not global_:
+        given = {"location": location, "lat": lat, "lng": lng}
+        # Not x and y: of towers, nobody knows whether these are degrees, metres or something else.
+        others = [name for name in table.columns if name.strip().lower() not in ("x", "y") or name in given.values()]
+        ids = names(table[find_column(others, "location", given)], path)
+        if planar := bool({"x_km", "y_km"} & columns):
             require(table, {"x_km", "y_km"}, path)
+        degrees = []
+        if not planar or all(given[role] or known_column(others, role) for role in ("lat", "lng")):
+            degrees = [table[find_column(others, role, given)] for role in ("lat", "lng")]
         # A file may know some latitudes only; where there are centres in km too, distances do not need them.
         lat_lng = None
-        if global_ and not (planar and table["lat"].null_count() + table["lng"].null_count()):
-            lat_lng = np.stack([numbers(table[name], path) for name in ("lat", "lng")], axis=1)
+        if degrees and not (planar and any(column.has_nulls() for column in degrees)):
+            lat_lng = np.stack([numbers(_with_points(column), path) for column in degrees], axis=1)
         if lat_lng is not None and not planar:
             return Locations.from_lat_lng(lat_lng, ids)
         return Locations(np.stack([numbers(table[name], path) for name in ("x_km", "y_km")], axis=1), ids, lat_lng)
+
+
+def _with_points(column: pl.Series) -> pl.Series:
+    """Degrees with a decimal comma as with a point: no coordinate has thousands."""
+    return column.str.replace(",", ".", literal=True) if column.dtype == pl.String else column
 
 
 def write_locations(path: str | Path, locations: Locations, *, overwrite: bool = False) -> None:
@@ -73,14 +92,7 @@ def write_locations(path: str | Path, locations: Locations, *, overwrite: bool =
     overwrite
         Replace a file that is there.
     """
-    columns: dict[str, Any] = {
-        "location": locations.ids,
-        "x_km": locations.xy_km[:, 0],
-        "y_km": locations.xy_km[:, 1],
-    }
-    if locations.lat_lng is not None:
-        columns |= {"lat": locations.lat_lng[:, 0], "lng": locations.lat_lng[:, 1]}
-    write_table(path, pl.DataFrame(columns), overwrite=overwrite)
+    write_table(path, locations.to_frame(), overwrite=overwrite)
 
 
 def grid_locations(ids: list[str], cell_km: float) -> Locations | None:

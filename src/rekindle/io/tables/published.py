@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.checks import choice
-from rekindle.errors import InvalidFile
 from rekindle.io.tables.counts import Layout, counts_of
 from rekindle.io.tables.release import WITHHELD, published_numbers, release_of
 from rekindle.model import Counts, Locations, Release
@@ -29,7 +28,7 @@ class Published:
     Attributes
     ----------
     data
-        Counts where the numbers are exact and add up, otherwise a release.
+        Counts where the numbers are exact, otherwise a release.
     note
         How the table was read, and why: one sentence.
     """
@@ -50,8 +49,9 @@ def read_published(
 ) -> Published:
     """Read a published table as exact counts or as a release, and say which, and why.
 
-    Decimals, negative, withheld or rounded numbers, and totals that differ at most steps are signs of a release. A table
-    without any of these is exact; if some of its steps do not add up to the same people as the others, that is an error.
+    Decimals and negative, withheld or rounded numbers are signs of a release, and so are rows left out of a table without
+    small numbers, if its steps do not add up to the same people. Any other table is exact, whatever its totals: people
+    come and go.
 
     Parameters
     ----------
@@ -68,20 +68,16 @@ def read_published(
     if read_as == "release" or (read_as == "auto" and signs):
         data: Counts | Release = release_of(layout, absent=absent, withheld=withheld, step=step)
         return Published(data, f"{layout.path.name} was read as a release, whose numbers may be inexact: {signs}.")
-    try:
-        data = counts_of(layout, step)
-    except InvalidFile as error:
-        if read_as == "counts":
-            raise
-        raise InvalidFile(
-            path,
-            f"{error.problem} All its numbers are whole, none is negative or withheld, and most steps add up to the same "
-            "number of people, so it was read as exact counts. Correct it; or, if numbers were changed to protect people, "
-            "set `read_as='release'`.",
-            *error.settings,
-            "read_as",
-        ) from None
-    return Published(data, f"{layout.path.name} was read as exact counts of {data.people} people at each step.")
+    data = counts_of(layout, step)
+    totals = data.totals
+    if totals.min() == totals.max():
+        how_many = f"of {data.people} people at each step"
+    else:
+        how_many = (
+            f"of {totals.min()} to {totals.max()} people; who is not counted at a step is taken to be away. If numbers were "
+            "changed to protect people, set `read_as='release'`"
+        )
+    return Published(data, f"{layout.path.name} was read as exact counts {how_many}.")
 
 
 def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64]) -> str:
@@ -98,11 +94,13 @@ def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64]) -> str:
     if found:
         return f"of {numbers.size} numbers {', '.join(found)}"
     times, step = np.unique(layout.when, return_inverse=True)
-    totals, frequency = np.unique(np.bincount(step, weights=numbers.sum(axis=1)), return_counts=True)
-    if len(totals) == 1:
+    totals = np.bincount(step, weights=numbers.sum(axis=1))
+    if totals.min() == totals.max():
         return ""
+    differ = f"its steps add up to between {totals.min():.0f} and {totals.max():.0f} people"
     if (unit := int(np.gcd.reduce(numbers.astype(np.int64), axis=None))) > 1:
-        return f"all numbers are multiples of {unit}, and they do not add up to the same people at each step"
-    if 2 * frequency.max() >= len(times):
-        return ""
-    return f"its {len(times)} steps add up to between {totals[0]:.0f} and {totals[-1]:.0f} people, no total at most of them"
+        return f"all numbers are multiples of {unit}, and {differ}"
+    smallest = numbers[numbers > 0].min()
+    if layout.long and smallest > 1 and len(numbers) < len(times) * len(layout.ids):
+        return f"rows are left out, no number is between 0 and {smallest:.0f}, and {differ}"
+    return ""

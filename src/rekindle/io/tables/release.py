@@ -17,16 +17,23 @@ from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile, OutputExists
 from rekindle.io.safety.files import read_json, write_json
 from rekindle.io.safety.untrusted import check_unfolded, in_file
-from rekindle.io.tables.columns import name_column, names
+from rekindle.io.tables.columns import names
 from rekindle.io.tables.counts import FORMS, Layout, clock, usual_step, wide_table
 from rekindle.io.tables.table import write_table
 from rekindle.model import AppliedDefence, Calendar, Locations, Release
 from rekindle.model.calendar import parse_step
 
-__all__ = ["WITHHELD", "read_release", "write_release"]
+__all__ = ["WITHHELD", "is_withheld", "read_release", "write_release"]
 
-WITHHELD = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "*", "-", "[REDACTED]")
-"""What stands for a withheld number in a csv file, where nothing else is said."""
+WITHHELD = (
+    *("", "NA", "N/A", "n.a.", "NaN", "null", "none", "*", "**", "***", ".", "..", "...", ":", "-", "–", "#", "/"),
+    *("c", "[c]", "(c)", "x", "[x]", "(x)", "s", "[s]", "(s)", "d", "(d)", "w", "[w]", "u", "[u]", "[low]", "[z]"),
+    *("[REDACTED]", "redacted", "suppressed", "withheld", "confidential"),
+)
+"""What stands for a withheld number in a csv file, in any case of letters, where nothing else is said."""
+
+BELOW = r"^(?:<|≤|<=|&lt;)\s*(\d+(?:\.\d+)?)$"
+"""A withheld number of which the largest possible value is published, such as ``<10``; it needs no mention."""
 
 ABSENT = ("withheld", "zero")
 """What it can mean that a long table has no row for a location at a step."""
@@ -51,12 +58,13 @@ def read_release(
     path
         Long form: columns ``datetime, location, count``. Wide form: ``datetime`` and one column for each location.
     locations
-        The locations, or a file of them. Without, they must be named "(row, column)" and become cells of a grid.
+        The locations, or a file of them; without, as in `read_counts`.
     absent
         What it means in long form that there is no row for a location at a step: "withheld" (the default, as publishers
         leave out what they withhold) or "zero".
     withheld
-        Texts that stand for a withheld number in a csv file. In parquet it is a null or NaN.
+        Texts that stand for a withheld number in a csv file, in any case of letters; by default the usual ones, such as
+        ``*``, ``..`` and ``c``. So do ``<10`` and the like. In parquet it is a null or NaN.
     step
         The interval between steps. Without, it is the most frequent one in the file. A step without any row is absent.
     cell_km
@@ -121,7 +129,7 @@ def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> N
         if not column.dtype.is_numeric() and column.dtype != pl.Null:
             raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
     text = cs.string().str.strip_chars()
-    empty, cast = text.is_null() | text.is_in(list(withheld)), text.cast(pl.Float64, strict=False)
+    empty, cast = is_withheld(text, withheld), text.cast(pl.Float64, strict=False)
     bad = table.select((cast.is_null() & ~empty) | cast.is_infinite().fill_null(False))
     for column in bad.iter_columns():
         if column.any():
@@ -129,10 +137,17 @@ def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> N
             raise InvalidFile(
                 path,
                 f"row {row + 1}, column {column.name!r}: {table[column.name][row]!r} is neither a number nor a mark of a "
-                "withheld one.",
+                "withheld one; see `withheld`.",
+                "withheld",
             )
     known = table.with_columns(pl.when(~empty).then(cast).name.keep()).cast(pl.Float64)
     return np.asarray(known.fill_null(float("nan")).to_numpy(), dtype=np.float64)
+
+
+def is_withheld(text: pl.Expr, withheld: Collection[str]) -> pl.Expr:
+    """Whether texts stand for withheld numbers."""
+    marks = [mark.lower() for mark in withheld]
+    return text.is_null() | text.str.to_lowercase().is_in(marks) | text.str.contains(BELOW)
 
 
 def write_release(
@@ -162,14 +177,7 @@ def write_release(
     if choice("form", form, FORMS) == "wide":
         table = wide_table(release.calendar, release.locations, [column(one) for one in release.values.T])
     else:
-        places, when = len(release.locations), release.calendar.times().astype("datetime64[ms]")
-        table = pl.DataFrame(
-            {
-                "datetime": pl.Series(np.repeat(when, places)),
-                "location": name_column(np.tile(np.arange(places), release.steps), release.locations.ids),
-                "count": column(release.values.ravel()),
-            }
-        )
+        table = release.to_frame().with_columns(count=column(release.values.ravel()))
     statement = _statement(Path(path))
     if statement.exists() and not overwrite:
         raise OutputExists(f"{statement} exists already; it was left as it is.")

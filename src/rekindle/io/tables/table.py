@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +15,16 @@ from rekindle.io.safety.files import new_file
 from rekindle.io.safety.untrusted import MOST_COLUMNS, check_parquet, packed_as, read_content, reading
 from rekindle.io.tables.spreadsheet import guard_table, unguard_name, unguard_texts
 
-__all__ = ["read_table", "write_table"]
+__all__ = ["read_table", "separator_of", "write_table"]
+
+
+def separator_of(header: bytes) -> str:
+    """What separates the columns of a csv file: the first comma, semicolon, tab or bar of its first line outside of quotes.
+
+    Not the most frequent one: later columns may be named ``(0, 1)`` or ``a|b``.
+    """
+    found = re.search(rb"[,;\t|]", re.sub(rb'"[^"]*("|$)', b"", header))
+    return found[0].decode() if found else ","
 
 
 def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
@@ -49,9 +59,12 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
 def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
     if kind := packed_as(content):
         raise InvalidFile(path, f"it is compressed with {kind}; unpack it first.")
+    separator = separator_of(content.partition(b"\n")[0])
     with reading(path, "csv"):
         # Polars leaves doubled quotation marks in the header as they are, and renames a column that is there twice.
-        lines = csv.reader(io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=""))
+        lines = csv.reader(
+            io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=""), delimiter=separator
+        )
         columns = [unguard_name(name) for name in next((line for line in lines if line), [])]
         if len(columns) > MOST_COLUMNS:
             raise InvalidFile(
@@ -60,7 +73,7 @@ def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
         if len(set(columns)) < len(columns):
             twice = next(name for name, times in Counter(columns).items() if times > 1)
             raise InvalidFile(path, f"there are two columns {twice!r}; expected one.")
-        table = pl.read_csv(content, infer_schema=False)
+        table = pl.read_csv(content, infer_schema=False, separator=separator)
         if table.width != len(columns):
             raise InvalidFile(path, f"its header has {len(columns)} columns, its rows have {table.width}.")
         if b"'" in content:

@@ -3,41 +3,59 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rekindle.checks import choice
 from rekindle.errors import InvalidFile
+from rekindle.frames import name_column
 from rekindle.io.safety.files import new_file
-from rekindle.io.tables.columns import name_column, positions, require, step_numbers
+from rekindle.io.safety.untrusted import check_unfolded, in_file
+from rekindle.io.tables.columns import flags, positions, require, step_numbers
 from rekindle.io.tables.table import read_table, write_table
-from rekindle.model import Calendar, Locations, Trajectories
+from rekindle.model import AWAY, Calendar, Locations, Trajectories
 from rekindle.model.locations import EARTH_RADIUS_KM
 
-__all__ = ["read_trajectories", "trajectories_table", "write_trajectories"]
+__all__ = ["lng_lat", "read_trajectories", "stretches", "trajectories_table", "write_trajectories"]
 
 
-def trajectories_table(trajectories: Trajectories) -> pl.DataFrame:
-    """One row a person and step: person, datetime, location."""
-    people, steps = trajectories.cells.shape
+def trajectories_table(trajectories: Trajectories, *, away: bool = False) -> pl.DataFrame:
+    """One row a person and step at which they are counted: person, datetime, location, and `observed` where that is known.
+
+    With `away`, the other steps have rows too, without a location. Without, only a person who is never counted has one.
+    """
+    listed = trajectories.counted | away
+    listed[~listed.any(axis=1), :1] = True
+    person, step = np.nonzero(listed)
+    cells = trajectories.cells[person, step]
     when = trajectories.calendar.times().astype("datetime64[ms]")
-    return pl.DataFrame(
-        {
-            # As text: polars takes twenty times as long to read an Enum with as many names.
-            "person": pl.Series(trajectories.people_ids, dtype=pl.String).gather(np.repeat(np.arange(people), steps)),
-            "datetime": pl.Series(np.tile(when, people)),
-            "location": name_column(trajectories.cells.ravel(), trajectories.locations.ids),
-        }
-    )
+    columns = {
+        # As text: polars takes twenty times as long to read an Enum with as many names.
+        "person": pl.Series(trajectories.people_ids, dtype=pl.String).gather(person),
+        "datetime": pl.Series(when[step]),
+        "location": name_column(cells, trajectories.locations.ids),
+    }
+    if trajectories.observed is not None:
+        columns["observed"] = pl.Series(trajectories.observed[person, step])
+    return pl.DataFrame(columns)
 
 
 def read_trajectories(
-    path: str | Path, locations: Locations, calendar: Calendar, *, within: Path | None = None
+    path: str | Path,
+    locations: Locations,
+    calendar: Calendar,
+    *,
+    people_ids: Sequence[str] | None = None,
+    within: Path | None = None,
 ) -> Trajectories:
-    """Read one row a person and step (person, datetime, location) from csv or parquet; each must be there once.
+    """Read one row a person and step (person, datetime, location, and `observed` where steps were filled) from csv or parquet.
+
+    A person without a row, or without a location, at a step is away then.
 
     Parameters
     ----------
@@ -45,40 +63,54 @@ def read_trajectories(
         The file.
     locations, calendar
         Where and when people were.
+    people_ids
+        All people, in order; by default those in the file.
     within
         A folder that the file must not lead out of, as a link would.
     """
-    path = Path(path)
+    path, steps = Path(path), calendar.steps or 0
     table = read_table(path, within=within)
     require(table, {"person", "datetime", "location"}, path)
-    steps = step_numbers(table["datetime"], path, calendar)
-    places, _ = positions(table["location"], path, locations.ids)
-    people, people_ids = positions(table["person"], path)
-    entries = np.bincount(people)
-    if (entries < (calendar.steps or 0)).any():
-        person = int(np.argmax(entries < (calendar.steps or 0)))
-        missing = np.setdiff1d(np.arange(calendar.steps or 0), steps[people == person])[0]
+    step = step_numbers(table["datetime"], path, calendar)
+    person, found_ids = positions(table["person"], path, None if people_ids is None else tuple(people_ids))
+    check_unfolded(path, 4 * len(found_ids) * steps, 8 * table.height * table.width)
+    index = person * steps + step
+    entries = np.bincount(index, minlength=len(found_ids) * steps)
+    if entries.max(initial=0) > 1:
+        who, when = divmod(int(entries.argmax()), steps)
         # Errors end up in logs, so they do not name people.
-        row = 1 + int(np.argmax(people == person))
-        raise InvalidFile(path, f"the person of row {row} has no location at {calendar.time(int(missing))}.")
-    index = people * (calendar.steps or 0) + steps
-    cells = np.full(len(people_ids) * (calendar.steps or 0), -1, dtype=np.int32)
-    cells[index] = places
-    if len(index) != len(cells) or cells.min() < 0:
-        person, step = divmod(int(np.bincount(index, minlength=len(cells)).argmax()), calendar.steps or 1)
-        raise InvalidFile(
-            path,
-            f"the person of row {1 + int(np.argmax(people == person))} is listed twice at {calendar.time(step)}; "
-            "expected once.",
+        row = 1 + int(np.argmax(person == who))
+        raise InvalidFile(path, f"the person of row {row} is listed twice at {calendar.time(when)}; expected once.")
+    there = table["location"].is_not_null().to_numpy()
+    cells = np.full(len(found_ids) * steps, AWAY, dtype=np.int32)
+    cells[index[there]], _ = positions(table["location"].filter(there), path, locations.ids)
+    observed = None
+    if "observed" in table.columns:
+        observed = np.zeros(cells.shape, bool)
+        observed[index] = flags(table["observed"], path) & there
+    shape = (len(found_ids), steps)
+    with in_file(path):
+        return Trajectories(
+            cells.reshape(shape),
+            locations,
+            calendar,
+            found_ids,
+            None if observed is None else observed.reshape(shape),
         )
-    return Trajectories(cells.reshape(len(people_ids), -1), locations, calendar, people_ids)
 
 
-def write_trajectories(path: str | Path, trajectories: Trajectories, *, overwrite: bool = False) -> None:
+def write_trajectories(
+    path: str | Path,
+    trajectories: Trajectories,
+    *,
+    form: Literal["paths", "trips"] = "paths",
+    overwrite: bool = False,
+) -> None:
     """Write trajectories to one file that only its owner may read, by the ending of its name.
 
-    ``.csv`` and ``.parquet``: one row a person and step with person, datetime and location. ``.geojson``: one feature a
-    person with the centres they pass, a point only where the location changes, and the time they got there.
+    ``.csv`` and ``.parquet``: one row a person and step at which they are counted, with person, datetime, location, and
+    `observed` where that is known. ``.geojson``: one line for each stretch of time in which a person is counted, of the
+    centres they pass; there is no line across the time that they are away.
 
     Parameters
     ----------
@@ -86,10 +118,17 @@ def write_trajectories(path: str | Path, trajectories: Trajectories, *, overwrit
         The file; the ending of its name says which kind.
     trajectories
         What to write.
+    form
+        Of a ``.geojson`` file. "paths": a point only where the location changes, with the times and names of the locations
+        as properties. "trips": as kepler.gl plays them, points of longitude, latitude, 0 and the time in seconds, where a
+        stay begins and where it ends. The clock times are taken for UTC, as kepler.gl shows them.
     overwrite
         Replace a file that is there.
     """
     path = Path(path)
+    trips = choice("form", form, ("paths", "trips")) == "trips"
+    if trips and path.suffix != ".geojson":
+        raise InvalidFile(path, f"the name ends in {path.suffix!r}; trips are written to .geojson.")
     if path.suffix in (".csv", ".parquet"):
         write_table(path, trajectories_table(trajectories), overwrite=overwrite, private=True)
     elif path.suffix == ".geojson":
@@ -97,40 +136,67 @@ def write_trajectories(path: str | Path, trajectories: Trajectories, *, overwrit
             new_file(path, overwrite=overwrite, private=True) as temporary,
             open(temporary, "w", encoding="utf-8") as file,
         ):
-            _write_geojson(file, trajectories)
+            _write_geojson(file, trajectories, _trips if trips else _paths)
     else:
         raise InvalidFile(path, f"the name ends in {path.suffix!r}; use .csv, .parquet or .geojson.")
 
 
-def _write_geojson(file: TextIO, trajectories: Trajectories) -> None:
+_Features = Iterator[dict[str, Any]]
+
+
+def _write_geojson(file: TextIO, trajectories: Trajectories, features: Callable[[Trajectories], _Features]) -> None:
     """Write a feature a line, one at a time: together they would take many times the memory of the trajectories."""
-    locations = trajectories.locations
-    when = [str(time) for time in trajectories.calendar.times()]
-    points = _lng_lat(locations).tolist()
     file.write('{"type": "FeatureCollection", ')
-    if locations.lat_lng is None:
+    if trajectories.locations.lat_lng is None:
         file.write('"note": "The locations have no latitude and longitude; the plane is shown around 0, 0.", ')
     file.write('"features": [')
-    for number, (name, cells) in enumerate(zip(trajectories.people_ids, trajectories.cells, strict=True)):
-        arrivals = np.flatnonzero(np.diff(cells, prepend=-1)).tolist()
-        passed = cells[arrivals].tolist()
-        kind = "LineString" if len(passed) > 1 else "MultiPoint"  # a line needs two points
-        feature = {
-            "type": "Feature",
-            "geometry": {"type": kind, "coordinates": [points[cell] for cell in passed]},
-            "properties": {
-                "person": name,
-                "times": [when[step] for step in arrivals],
-                "locations": [locations.ids[cell] for cell in passed],
-            },
-        }
-        file.write((",\n" if number else "\n") + json.dumps(feature, ensure_ascii=False))
+    for number, feature in enumerate(features(trajectories)):
+        file.write((",\n" if number else "\n") + json.dumps({"type": "Feature"} | feature, ensure_ascii=False))
     file.write("\n]}\n")
 
 
-def _lng_lat(locations: Locations) -> NDArray[np.float64]:
-    if locations.lat_lng is not None:
-        lat, lng = locations.lat_lng.T
-        return np.stack([np.where(np.abs(lng) > 180, (lng + 180) % 360 - 180, lng), lat], axis=1)
+def _paths(trajectories: Trajectories) -> _Features:
+    locations = trajectories.locations
+    when = [str(time) for time in trajectories.calendar.times()]
+    points = lng_lat(locations).tolist()
+    for name, cells in zip(trajectories.people_ids, trajectories.cells, strict=True):
+        for arrivals, _ in stretches(cells):
+            passed = cells[arrivals].tolist()
+            kind = "LineString" if len(passed) > 1 else "MultiPoint"  # a line needs two points
+            yield {
+                "geometry": {"type": kind, "coordinates": [points[cell] for cell in passed]},
+                "properties": {
+                    "person": name,
+                    "times": [when[step] for step in arrivals],
+                    "locations": [locations.ids[cell] for cell in passed],
+                },
+            }
+
+
+def _trips(trajectories: Trajectories) -> _Features:
+    seconds = trajectories.calendar.times().astype(np.int64)
+    points = lng_lat(trajectories.locations).tolist()
+    for name, cells in zip(trajectories.people_ids, trajectories.cells, strict=True):
+        for arrivals, last in stretches(cells):
+            steps = np.union1d(arrivals, np.append(arrivals[1:] - 1, last))
+            line = [[*points[cells[step]], 0, int(seconds[step])] for step in steps]
+            if len(line) == 1:  # a line needs two points: the stay lasts a step
+                line.append([*line[0][:3], line[0][3] + int(trajectories.calendar.step.total_seconds())])
+            yield {"geometry": {"type": "LineString", "coordinates": line}, "properties": {"person": name}}
+
+
+def stretches(cells: NDArray[np.integer]) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """For each stretch of steps at which a person is counted: the steps at which the location changes, and the last step."""
+    counted = cells != AWAY
+    edges = np.flatnonzero(np.diff(counted, prepend=False, append=False))
+    for first, end in zip(edges[::2], edges[1::2], strict=True):
+        yield first + np.flatnonzero(np.diff(cells[first:end], prepend=AWAY)), int(end) - 1
+
+
+def lng_lat(locations: Locations) -> NDArray[np.float64]:
+    """(locations, 2) float64 degrees, the longitude first; where they are not known, the plane around 0, 0."""
+    degrees = locations.lng_lat
+    if degrees is not None:
+        return degrees
     xy = locations.xy_km
     return np.asarray(np.degrees((xy - (xy.min(axis=0) + xy.max(axis=0)) / 2) / EARTH_RADIUS_KM))

@@ -1,0 +1,484 @@
+"""The least lossy release under limits: searched with a fast judge, then confirmed with other draws."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from rekindle import checks
+from rekindle.attacks import ATTACKS, Attack
+from rekindle.auditing.extent import USUAL_WORK, Extent, Forecast, forecast, within_reach
+from rekindle.auditing.families import Family, families_of
+from rekindle.auditing.gather import gather
+from rekindle.auditing.plan import attempts_of, audit, name_of, open_data, prepared, seconds_of
+from rekindle.auditing.recommendation import AS_GIVEN, Candidate, Recommendation, judge_release
+from rekindle.auditing.results import Audit
+from rekindle.auditing.stages import Findings, Plan, carry_out
+from rekindle.auditing.store import Store
+from rekindle.auditing.tasks import Result
+from rekindle.auditing.work import measure_slowness
+from rekindle.auditing.workers import OutOfTime, Runner, workers_of
+from rekindle.defences import Chain, Defence
+from rekindle.errors import InvalidData, RekindleError, Stopped
+from rekindle.evaluation import utility
+from rekindle.memory import counts_of_size
+from rekindle.model import Counts, Release, Trajectories
+from rekindle.progress import Progress, shown_in_notebooks
+
+__all__ = ["recommend"]
+
+_SEARCHED = 0.5
+"""The share of the time that the search may take; the rest is for the confirmation."""
+
+_SEARCHED_IN_VAIN = 0.75
+"""The same, as long as nothing was found."""
+
+_CONFIRMATIONS = 4
+"""How many candidates are confirmed at most."""
+
+_ROUNDS = 3
+"""How many settings of a family are tried on average, for the forecast."""
+
+_SEEDS = 2
+"""How many row orders and draws the search judges by at most."""
+
+_APART = 1000
+"""How far the seeds of each confirmation are from those of the search, and of the one before."""
+
+_ORDINARY_CORES = 2
+
+
+@shown_in_notebooks("Recommendation")
+def recommend(
+    data: Any,
+    *,
+    max_exposed: int = 0,
+    max_advantage: float = 0.1,
+    max_loss: float = 1.0,
+    families: Iterable[str | Family] | None = None,
+    truth: Trajectories | None = None,
+    attacks: Iterable[Attack] | None = None,
+    seeds: int | None = None,
+    seed: int = 0,
+    people: int | None = None,
+    membership: Literal["none", "exact", "full"] = "exact",
+    time_budget: str | timedelta | None = None,
+    name: str | None = None,
+    command: str | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+    announce: Callable[[Forecast], None] | None = None,
+    so_far: Callable[[Recommendation], None] | None = None,
+) -> Recommendation:
+    """Find the least lossy release under limits of risk.
+
+    Families of defences are searched: by bisection where the risk falls with the strength, from the least lossy setting on
+    where it does not. A setting that loses more than one that is known to meet the limits is not tried. What is best is then
+    audited with other draws and row orders, and with as much effort as an audit would use; if it does not hold, the search
+    goes on without it. The same seed gives the same recommendation; only what is published is drawn afresh.
+
+    Parameters
+    ----------
+    data
+        What is to be published, with its truth: a dataset, or the people. See `audit`.
+    max_exposed
+        How many people may be exposed: more than half of their time recovered, clearly above their own chance score, by any
+        attack and in any row order or draw.
+    max_advantage
+        The upper limit that the advantage over chance may have, for every attack.
+    max_loss
+        The error of the counts (`Utility.count_error`) must be below this. 1 is what a release without any number has.
+    families
+        What to search: names from `FAMILIES`, or a `Family` of one's own. By default all that suit the data; noise only
+        where the locations are public, since it could not be published otherwise.
+    truth
+        The people, where `data` does not hold them.
+    attacks
+        Who judges. By default the search is judged by the strongest attacks that the size of the data allows, at low effort,
+        and confirmed by those of an audit.
+    seeds
+        How many row orders and draws confirm. By default as many as an audit takes. The search takes two at most.
+    seed
+        Of the search.
+    people, membership
+        As for `audit`; who is in the data at all is tested in the evidence, and does not count for the limits.
+    time_budget
+        How long it may take, such as ``"20min"``. When half of it is over and something was found, that is confirmed.
+    name, command
+        For the `Audit.identity` of the evidence.
+    workers, cluster, cache
+        As for `audit`: a recommendation that was interrupted resumes from `cache`.
+    progress
+        Called with the work that is done and all that is expected, about in milliseconds of an ordinary core.
+    announce
+        Called once before the work begins, with about what the search takes.
+    so_far
+        Called with what is known so far, after each round.
+
+    Notes
+    -----
+    To choose an epsilon by looking at what attacks find in the truth is outside the proof of differential privacy: the proof
+    holds for each release by itself, and the choice tells something of the data that no budget pays for.
+
+    Examples
+    --------
+    >>> import rekindle as rk
+    >>> truth = rk.SyntheticCity(people=20, days=1, step="1h", seed=1).trajectories()
+    >>> found = rk.recommend(truth, max_advantage=0.5, families=["suppress"], attacks=[rk.Enhanced()], seeds=1, workers=1)
+    >>> found.evidence.settings["seed"] != found.settings["search"]["seed"]
+    True
+    """
+    given, truth = open_data(prepared(data), truth)
+    if truth is None:
+        raise InvalidData(
+            "Without the truth nobody knows what a release gives away, so none can be recommended; give data that has it."
+        )
+    begin = time.monotonic()
+    budget = None if time_budget is None else seconds_of(time_budget)
+    limits = {
+        "max_exposed": checks.whole("max_exposed", max_exposed),
+        "max_advantage": checks.share("max_advantage", max_advantage),
+        "max_loss": checks.positive("max_loss", max_loss),
+    }
+    attacks = None if attacks is None else list(attacks)
+    seeds = None if seeds is None else checks.whole("seeds", seeds, least=1)
+    people = None if people is None else checks.whole("people", people, least=1)
+    chosen, left_out = families_of(given, truth, families)
+    plan = _plan(given, truth, chosen, attacks, seeds=seeds, seed=seed, people=people, budget=budget)
+    plan = replace(plan, name=name or name_of(data), command=command)
+    search = _Search(plan, truth, chosen, left_out, limits, so_far)
+    load = forecast(plan)
+    told = _Told(progress, load.work)
+    if announce is not None:
+        with workers_of(workers, cluster) as where:
+            where.prepare()
+            announce(
+                Forecast.of(
+                    plan,
+                    cores=where.cores,
+                    slowness=measure_slowness(),
+                    here=cluster is None,
+                    chosen=frozenset(),
+                    omitted=(),
+                )
+            )
+    store, found = Store(cache), dict[str, Result]()
+    for number in range(1, _CONFIRMATIONS + 1):
+        with suppress(OutOfTime), workers_of(workers, cluster) as where:
+            search.run(Runner(store, where, told, expected=load.work, found=found), begin, budget)
+        best = search.best or search.last_resort
+        if best is None:
+            break
+        left = None if budget is None else (budget - (time.monotonic() - begin)) / 2
+        told.next()
+        try:
+            evidence = audit(
+                given,
+                truth=truth,
+                attacks=attacks,
+                defences=[] if best.defence is None else [best.defence],
+                seeds=seeds,
+                seed=plan.first_seed + number * _APART,
+                people=people,
+                membership=membership,
+                time_budget=None if left is None else timedelta(seconds=max(left, 1.0)),
+                name=plan.name,
+                command=command,
+                workers=workers,
+                cluster=cluster,
+                cache=cache,
+                progress=told,
+            )
+        except Stopped:
+            search.out_of_time = True
+            break
+        if search.confirm(best, evidence):
+            break
+    else:
+        search.gave_up = True
+    return search.result()
+
+
+def _plan(
+    given: Counts | Release,
+    truth: Trajectories,
+    families: Sequence[Family],
+    attacks: list[Attack] | None,
+    *,
+    seeds: int | None,
+    seed: int,
+    people: int | None,
+    budget: float | None,
+) -> Plan:
+    """About what the search does: by the size of the data and the time that was asked for, not by the clock."""
+    sized = given if isinstance(given, Counts) else counts_of_size(given, people)
+    defences = [one for family in families for one in family.defences[:: math.ceil(len(family.defences) / _ROUNDS)]]
+
+    def plan_of(extent: Extent) -> Plan:
+        return Plan(
+            given=given,
+            truth=truth,
+            sized=sized,
+            attempts=attempts_of(extent.make_attacks() if attacks is None else attacks, truth),
+            defences=defences,
+            required=False,
+            seeds=extent.seeds,
+            people=people,
+            thorough=False,
+            first_seed=checks.whole("seed", seed),
+        )
+
+    _, able = within_reach(sized)
+    fast = tuple(one for one in able if "effort" not in ATTACKS[one]().settings())[-1:]
+    slow = tuple(one for one in able if "effort" in ATTACKS[one]().settings())
+    most = _SEEDS if seeds is None else min(seeds, _SEEDS)
+    extents = [Extent(names, "low", count) for names in (fast + slow, fast) for count in range(most, 0, -1)]
+    work = USUAL_WORK if budget is None else _SEARCHED * _ORDINARY_CORES * budget
+    return next((plan for one in extents if forecast(plan := plan_of(one)).work <= work), plan_of(extents[-1]))
+
+
+class _Told:
+    """Progress over the search and the confirmations, each of which counts by itself."""
+
+    def __init__(self, progress: Progress | None, work: float) -> None:
+        self._progress, self._ahead, self._before, self._done = progress, round(1000 * work), 0, 0
+
+    def __call__(self, done: int, total: int | None) -> None:
+        self._done = done
+        if self._progress is not None:
+            self._progress(self._before + done, self._before + (total or done) + self._ahead)
+
+    def next(self) -> None:
+        """Count what comes on top of what is done."""
+        self._before, self._done, self._ahead = self._before + self._done, 0, 0
+
+
+class _Ladder:
+    """A family whose losses are known, and which of its settings meet the limits."""
+
+    def __init__(self, family: Family, defences: Sequence[Defence], losses: Sequence[float]) -> None:
+        self.family, self.defences, self.losses = family, defences, losses
+        self.verdicts: dict[int, bool] = {}
+
+    def pick(self, below: float) -> int | None:
+        """What to try next among the settings that lose less than that; None where nothing is left to try."""
+        left = [at for at, loss in enumerate(self.losses) if loss < below and at not in self.verdicts]
+        if not self.family.falls:
+            return min(left, key=lambda at: self.losses[at], default=None)
+        # What fails does so at every weaker setting, too; what meets the limits, at every stronger one.
+        weakest = max((at + 1 for at, meets in self.verdicts.items() if not meets), default=0)
+        safe = min((at for at, meets in self.verdicts.items() if meets and at >= weakest), default=len(self.losses))
+        left = [at for at in left if weakest <= at < safe]
+        return left[len(left) // 2] if left else None
+
+
+class _Search:
+    """What was tried, and what to try next."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        people: Trajectories,
+        families: Sequence[Family],
+        left_out: dict[str, str],
+        limits: dict[str, Any],
+        so_far: Callable[[Recommendation], None] | None,
+    ) -> None:
+        self._plan, self._people, self._limits, self._so_far = plan, people, limits, so_far
+        self._counts = plan.given if isinstance(plan.given, Counts) else people.counts()
+        self._families = families
+        chained = [any(isinstance(one, Chain) for one in family.defences) for family in families]
+        # Chains come last: what single defences lose says which of them are worth a try.
+        self._phases = [
+            [f for f, chain in zip(families, chained, strict=True) if chain is which] for which in (False, True)
+        ]
+        self._ladders: dict[int, list[_Ladder]] = {}
+        self._left_out = dict(left_out)
+        self._tried: dict[str, Candidate] = {}
+        self._where: dict[str, tuple[_Ladder, int]] = {}
+        self._chosen: Candidate | None = None
+        self._evidence: Audit | None = None
+        self._failed: list[str] = []
+        # The limits of the search; stricter ones where it turns out that its judges find less than those of the evidence.
+        self._exposed, self._advantage = limits["max_exposed"], limits["max_advantage"]
+        self.out_of_time = self.gave_up = False
+
+    @property
+    def best(self) -> Candidate | None:
+        """The least lossy one that meets the limits, as far as is known."""
+        safe = [one for one in self._tried.values() if self._passes(one) and one.loss < self._limits["max_loss"]]
+        return min(safe, key=lambda one: one.loss, default=None)
+
+    @property
+    def last_resort(self) -> Candidate | None:
+        """The least risky one that meets the limits, where the search asks for more than they do."""
+        safe = [one for one in self._tried.values() if one.meets and one.confirmed is not False]
+        safe = [one for one in safe if one.loss < self._limits["max_loss"]]
+        return min(safe, key=lambda one: (one.advantage.high, one.exposed), default=None)
+
+    def _passes(self, one: Candidate) -> bool:
+        """Whether a candidate meets the limits of the search and was not refuted."""
+        return one.exposed <= self._exposed and one.advantage.high <= self._advantage and one.confirmed is not False
+
+    def run(self, runner: Runner, begin: float, budget: float | None) -> None:
+        """Try until nothing that could be better is left. Raises `OutOfTime` when the time is up."""
+        if self.out_of_time:
+            return
+
+        def judge(asked: Sequence[tuple[_Ladder, int]]) -> None:
+            if budget is not None:
+                runner.until = begin + budget * (_SEARCHED_IN_VAIN if self.best is None else _SEARCHED)
+            self._judge(asked, runner)
+
+        try:
+            if not self._tried:
+                judge([])
+            for phase in range(len(self._phases)):
+                while True:
+                    below = self._limits["max_loss"] if self.best is None else self.best.loss
+                    asked = [(one, at) for one in self._open(phase) if (at := one.pick(below)) is not None]
+                    if not asked:
+                        break
+                    judge(asked)
+        except OutOfTime:
+            self.out_of_time = True
+            raise
+
+    def _open(self, phase: int) -> list[_Ladder]:
+        """The families of a phase, with what each setting loses."""
+        if phase not in self._ladders:
+            self._ladders[phase] = []
+            for family in self._phases[phase]:
+                losses = [(one, self._loss(one)) for one in family.defences]
+                known = [(one, loss) for one, loss in losses if loss is not None]
+                self._ladders[phase].append(_Ladder(family, [one for one, _ in known], [loss for _, loss in known]))
+        return self._ladders[phase]
+
+    def _loss(self, defence: Defence) -> float | None:
+        """The error of the counts in the first draw; None where the defence cannot be applied."""
+        one = defence.seeded(self._plan.first_seed)
+        try:
+            release = one(self._people if one.needs_people else self._plan.given)
+        except RekindleError as error:
+            self._left_out[defence.label] = str(error)
+            return None
+        return utility(self._counts, release, scale=one.scale).count_error
+
+    def _judge(self, asked: Sequence[tuple[_Ladder, int]], runner: Runner) -> None:
+        """Attack releases side by side, and keep what was found of each."""
+        defences = [ladder.defences[at] for ladder, at in asked]
+        found = Findings(replace(self._plan, defences=defences))
+        carry_out(found, runner)
+        audited = gather(found)
+        risks = {one.name: one for one in audited.releases}
+        limits = {name: self._limits[name] for name in ("max_exposed", "max_advantage")}
+        self._tried[audited.given.name] = judge_release(audited.given, AS_GIVEN, None, **limits)
+        for (ladder, at), defence in zip(asked, defences, strict=True):
+            risk = risks.get(defence.describe())
+            if risk is None:
+                ladder.verdicts[at] = False
+                self._left_out |= audited.left_out
+                continue
+            one = judge_release(risk, ladder.family.name, defence, **limits)
+            self._tried[risk.name], self._where[risk.name] = one, (ladder, at)
+            ladder.verdicts[at] = self._passes(one)
+        if self._so_far is not None:
+            self._so_far(self.result(ended=False))
+
+    def confirm(self, best: Candidate, evidence: Audit) -> bool:
+        """Look whether the limits hold with other draws; if not, the search can go on without it."""
+        name = AS_GIVEN if best.defence is None else best.defence.describe()
+        risk = next((one for one in evidence.releases if one.name == name), None)
+        limits = {name: self._limits[name] for name in ("max_exposed", "max_advantage")}
+        if risk is None:
+            self._failed.append(f"{best.label} could not be confirmed: with other draws nothing is left to publish.")
+        else:
+            again = judge_release(risk, best.family, best.defence, **limits)
+            if again.meets and not evidence.unfinished and again.loss < self._limits["max_loss"]:
+                self._tried[name] = replace(best, confirmed=True)
+                self._chosen, self._evidence = replace(again, confirmed=True), evidence
+                return True
+            self._failed.append(
+                f"{best.label} met the limits in the search, but not with other draws and row orders: its upper limit was "
+                f"{again.advantage.high:.3f} ({again.attack}), with {again.exposed} people exposed"
+                f"{', and the audit was not finished' if evidence.unfinished else ''}."
+            )
+            self._expect_more(best, again)
+        self._tried[name] = replace(best, confirmed=False)
+        for other, (ladder, at) in self._where.items():
+            ladder.verdicts[at] = self._passes(self._tried[other])
+        return False
+
+    def _expect_more(self, searched: Candidate, again: Candidate) -> None:
+        """Lower the limits of the search by as much as its judges fell short: the next one should hold."""
+        if again.advantage.high > self._limits["max_advantage"]:
+            short = min(searched.advantage.high / again.advantage.high, 1.0)
+            self._advantage = min(self._advantage, self._limits["max_advantage"] * short)
+        if again.exposed > self._limits["max_exposed"]:
+            short = min(searched.exposed / again.exposed, 1.0)
+            self._exposed = min(self._exposed, math.floor(self._limits["max_exposed"] * short))
+
+    def result(self, *, ended: bool = True) -> Recommendation:
+        """What is known."""
+        release = None if self._chosen is None else self._publish(self._chosen.defence)
+        tried = sorted(self._tried.values(), key=lambda one: one.loss)
+        return Recommendation(
+            **self._limits,
+            chosen=self._chosen,
+            release=release,
+            evidence=self._evidence,
+            tried=tuple(tried),
+            left_out=dict(self._left_out),
+            notes=tuple(self._notes()),
+            finished=ended and not self.out_of_time and not self.gave_up,
+            settings=self._settings(),
+        )
+
+    def _publish(self, defence: Defence | None) -> Release:
+        """What to publish, with randomness that nobody can draw again."""
+        given = self._plan.given
+        if defence is None:
+            return given if isinstance(given, Release) else Release.of(given)
+        defence = defence.for_publication()
+        return defence(self._people if defence.needs_people else given)
+
+    def _notes(self) -> Iterable[str]:
+        yield from self._failed
+        if self.out_of_time:
+            yield "The time was up before the search came to its end: something less lossy may meet the limits."
+        if self.gave_up:
+            yield f"{_CONFIRMATIONS} releases did not hold, and no more were tried: stronger settings may."
+        chosen = self._chosen
+        if chosen is None or chosen.defence is None:
+            return
+        if chosen.defence.adds_noise:
+            yield (
+                "Epsilon was chosen by looking at the truth. That choice is outside the proof of differential privacy, which "
+                "holds for the noise of this release alone. The noise to publish was drawn afresh with OpenDP."
+            )
+        elif any("seed" in one.settings() for one in Chain([chosen.defence]).defences):
+            yield "Who is in the sample to publish was drawn afresh: the evidence is of other samples of the same share."
+
+    def _settings(self) -> dict[str, Any]:
+        plan = self._plan
+        attacks = [one for one in plan.attempts if one.attack is not None and not one.is_reference]
+        return {
+            "name": plan.name,
+            "command": plan.command,
+            "families": list(dict.fromkeys(one.name for one in self._families)),
+            "people": self._people.people,
+            "search": {
+                "attacks": {one.name: one.attack.settings() for one in attacks if one.attack is not None},
+                "row_orders": plan.seeds,
+                "seed": plan.first_seed,
+            },
+            "evidence": None if self._evidence is None else self._evidence.settings,
+        }
