@@ -15,8 +15,6 @@ import numpy as np
 
 from rekindle.errors import InvalidSetting
 
-__all__ = ["choice", "number", "positive", "seed", "share", "whole"]
-
 
 def whole(setting: str, value: Any, *, least: int = 0) -> int:
     """Check a whole number of at least `least`."""

@@ -17,20 +17,6 @@ from rekindle.errors import InvalidSetting, RekindleError, TooLarge
 from rekindle.io.safety.files import read_json
 from rekindle.model import Counts, Release
 
-__all__ = [
-    "PROCESS",
-    "audit_bytes",
-    "check_memory",
-    "counts_of_size",
-    "described_size",
-    "evaluation_bytes",
-    "free_memory",
-    "parse_size",
-    "points_bytes",
-    "reading_bytes",
-    "size",
-]
-
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _UNLIMITED = 2**60
 

@@ -18,8 +18,6 @@ from rekindle.io.tables.release import WITHHELD, is_withheld
 from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Release
 
-__all__ = ["Table", "read_published_table", "to_table"]
-
 TIME_COLUMNS = ("datetime", "timestamp", "time", "date", "day", "hour", "start")
 VALUE_COLUMNS = ("count", "value", "n", "number", "people", "visitors", "trips", "devices", "flow")
 NOT_KEYS = ("lat", "lng", "lon", "latitude", "longitude", "x_km", "y_km", "row", "most", "offset", "")

@@ -9,24 +9,6 @@ import typer
 
 from rekindle.cli.console import be_quiet
 
-__all__ = [
-    "Absent",
-    "CellSide",
-    "Cluster",
-    "Effort",
-    "Format",
-    "GateFormat",
-    "LocationsFile",
-    "Mapping",
-    "MemoryLimit",
-    "Overwrite",
-    "PublicLocations",
-    "Quiet",
-    "Seed",
-    "TableStep",
-    "Workers",
-]
-
 Quiet = Annotated[
     bool,
     typer.Option(

@@ -22,8 +22,6 @@ from rekindle.cli.console import errors, note
 from rekindle.cli.formats import print_failure
 from rekindle.errors import RekindleError
 
-__all__ = ["STOPPED", "Command", "Commands", "in_flags", "stopped_by_signals", "unwrap"]
-
 STOPPED = 130
 """Exit code of a command that was stopped."""
 

@@ -18,8 +18,6 @@ from rekindle.defences.base import Chain, Defence
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import AppliedDefence, Calendar, Release
 
-__all__ = ["Budget", "GeometricNoise", "LaplaceNoise", "Neighbours", "Noise", "Unit", "budgets"]
-
 Unit = Literal["event", "person-day", "person"]
 Neighbours = Literal["add-remove", "substitute"]
 

@@ -19,8 +19,6 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation.mapping import Mapping, MappingMethod, ratio, resolve_mapping
 from rekindle.model import Trajectories
 
-__all__ = ["ALMOST_WHOLLY", "Claims", "Confidence", "PrecisionCurve", "assess_confidence", "precision_curve"]
-
 ALMOST_WHOLLY = 0.9
 """A person is claimed almost wholly where more than this share of their points is claimed."""
 

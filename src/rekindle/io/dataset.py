@@ -16,8 +16,6 @@ from rekindle.io.tables.table import read_table, write_table
 from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Counts, Dataset, Trajectories
 
-__all__ = ["DATASET", "fill_dataset", "read_dataset", "write_dataset"]
-
 DATASET = "dataset"
 """What the mark of a dataset folder says."""
 

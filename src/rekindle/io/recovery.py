@@ -21,8 +21,6 @@ from rekindle.io.tables.table import read_table, write_table
 from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
 
-__all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
-
 FORMAT = "rekindle recovery 2"
 OLD_FORMATS = ("rekindle recovery 1",)
 RECOVERY = "recovery"

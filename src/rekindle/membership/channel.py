@@ -13,8 +13,6 @@ from rekindle.defences import Chain, Defence, GeometricNoise, Noise, NothingLeft
 from rekindle.errors import InvalidSetting
 from rekindle.model import AppliedDefence, Calendar, Locations, Release
 
-__all__ = ["Channel", "rebuild_defence"]
-
 _SLACK = 1e-9
 # Half-open intervals are closed so far below their end, in people.
 _OPEN = 1e-7

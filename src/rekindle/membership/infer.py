@@ -22,8 +22,6 @@ from rekindle.membership.traces import synthesise
 from rekindle.model import AWAY, Counts, Release, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["Membership", "PersonMembership", "exact_membership", "infer_membership"]
-
 Method = Literal["exact", "knock-knock", "zero-knowledge"]
 METHODS: tuple[Method, ...] = ("exact", "knock-knock", "zero-knowledge")
 _MOST_NUMBERS = 1_000_000

@@ -22,8 +22,6 @@ from rekindle.prepare.fill import AUTO, Fill, choose_max_gap, counted_steps, fil
 from rekindle.prepare.places import Grid, Places, Towers
 from rekindle.sources.points import Points
 
-__all__ = ["Prepared", "assemble"]
-
 _FILLED = "filled.csv"
 
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model.calendar import parse_step
 
-__all__ = ["AUTO", "Fill", "check_max_gap", "choose_max_gap", "counted_steps", "fill_steps"]
-
 Fill = Literal["last", "nearest", "linear"]
 
 AUTO = "auto"

@@ -21,8 +21,6 @@ from rekindle.prepare.places import Grid, Places
 from rekindle.prepare.window import ALIGNED_START, check_settings, require_trajectories, sample, step_of, window
 from rekindle.sources.points import Engine, Points, collect, floor_divide
 
-__all__ = ["BEIJING", "Area", "prepare_geolife"]
-
 
 @dataclass(frozen=True)
 class Area:

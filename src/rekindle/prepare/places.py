@@ -14,8 +14,6 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import AWAY, Locations
 from rekindle.model.locations import EARTH_RADIUS_KM, project_to_plane
 
-__all__ = ["Grid", "H3Cells", "Places", "Towers"]
-
 
 class Places(Protocol):
     """How positions become locations."""

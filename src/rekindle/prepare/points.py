@@ -17,8 +17,6 @@ from rekindle.prepare.window import DAY_SECONDS, check_settings, clock, extremes
 from rekindle.sources import points_from_frame
 from rekindle.sources.points import Engine, Points, collect, floor_divide
 
-__all__ = ["dataset_from_frame", "prepare_points"]
-
 
 def dataset_from_frame(
     frame: Any, *, step: str | timedelta = "10min", cell_km: float = 1.0, timezone: str | None = None

@@ -26,8 +26,6 @@ from rekindle.prepare.window import (
 )
 from rekindle.sources.points import Engine, Points, collect, floor_divide
 
-__all__ = ["prepare_porto"]
-
 
 def prepare_porto(
     points: Points,

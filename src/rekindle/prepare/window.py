@@ -17,19 +17,6 @@ from rekindle.prepare.fill import Fill, check_max_gap
 from rekindle.sources.points import Points, collect
 from rekindle.sources.times import find_zone
 
-__all__ = [
-    "ALIGNED_START",
-    "DAY_SECONDS",
-    "Window",
-    "check_settings",
-    "clock",
-    "extremes",
-    "require_trajectories",
-    "sample",
-    "step_of",
-    "window",
-]
-
 DAY_SECONDS = 86_400
 _WEEK = 7 * DAY_SECONDS
 _LONGEST_SPAN = 200 * 366 * DAY_SECONDS

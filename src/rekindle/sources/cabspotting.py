@@ -12,8 +12,6 @@ from rekindle.io.safety.untrusted import files_in, read_content, reading
 from rekindle.progress import Progress
 from rekindle.sources.points import Points, collect, range_problem, sift
 
-__all__ = ["read_cabspotting"]
-
 _COLUMNS = b"lat lng occupied time\n"
 
 

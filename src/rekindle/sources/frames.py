@@ -8,8 +8,6 @@ from typing import Any
 from rekindle.errors import InvalidData
 from rekindle.io.tables.naming import known_column
 
-__all__ = ["plain_frame"]
-
 _DEGREES = 4326
 """The EPSG number of latitude and longitude as GPS gives them."""
 

@@ -18,8 +18,6 @@ from rekindle.io.safety.untrusted import files_in, open_zip, read_content, readi
 from rekindle.progress import Progress
 from rekindle.sources.points import Points, collect, range_problem, sift
 
-__all__ = ["read_geolife"]
-
 _HEADER_LINES = 6
 _FIRST_LINE = b"Geolife trajectory"
 _COLUMNS = b"lat,lng,zero,altitude,days,date,clock\n"

@@ -14,8 +14,6 @@ from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.sources.spark import spark_session
 
-__all__ = ["Engine", "Points", "collect", "floor_divide", "month_of", "range_problem", "scan_csv", "sift"]
-
 Engine = Literal["polars", "spark"]
 _SEEN = "seen_"
 

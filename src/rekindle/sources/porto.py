@@ -11,8 +11,6 @@ from rekindle.errors import InvalidFile
 from rekindle.io.safety.untrusted import check_table, files_in, reading
 from rekindle.sources.points import Points, collect, range_problem, scan_csv, sift
 
-__all__ = ["read_porto"]
-
 _SECONDS_BETWEEN_POINTS = 15
 _PAIR = r"\[\s*-?\d+(\.\d+)?([eE]-?\d+)?\s*,\s*-?\d+(\.\d+)?([eE]-?\d+)?\s*\]"
 _POLYLINE = rf"^\s*\[\s*({_PAIR}(\s*,\s*{_PAIR})*)?\s*\]\s*$"

@@ -22,8 +22,6 @@ from rekindle.sources.points import Engine, Points, range_problem, scan_csv, sif
 from rekindle.sources.spark import spark_session
 from rekindle.sources.times import NUMBER, PER_SECOND, find_zone, named_zone, with_seconds
 
-__all__ = ["points_from_frame", "read_points"]
-
 _REMEDIES = {
     "time that is neither": "Set `time_format`, such as `time_format='%d.%m.%Y %H:%M'`, if times are written in another way. ",
     "time out of range": "Set `time_unit` to 'ms' or 'us' if these are not seconds. ",

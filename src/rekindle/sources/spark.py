@@ -8,8 +8,6 @@ from typing import Any
 
 from rekindle.errors import InvalidSetting
 
-__all__ = ["spark_session"]
-
 _ALONE = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",

@@ -12,8 +12,6 @@ import narwhals as nw
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.sources.points import collect, floor_divide, month_of
 
-__all__ = ["NUMBER", "PER_SECOND", "Seconds", "find_zone", "named_zone", "with_seconds"]
-
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"

@@ -19,20 +19,6 @@ from rekindle.errors import InvalidData, InvalidFile, OutputExists, OutputFailed
 from rekindle.io.safety.lock import hold, in_use, locked
 from rekindle.io.safety.untrusted import read_content
 
-__all__ = [
-    "beside",
-    "flush",
-    "leftovers",
-    "new_file",
-    "output",
-    "read_json",
-    "remove_leftovers",
-    "settle",
-    "under_way",
-    "write_failure",
-    "write_json",
-]
-
 LEFTOVER = ".unfinished"
 """What the names of temporary files and folders contain."""
 

@@ -20,20 +20,6 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, RekindleError
 
-__all__ = [
-    "check_file",
-    "check_parquet",
-    "check_table",
-    "check_unfolded",
-    "files_in",
-    "in_file",
-    "open_zip",
-    "packed_as",
-    "read_arrays",
-    "read_content",
-    "reading",
-]
-
 LARGEST_UNFOLDED = 2**26
 """Bytes that any file may unfold to."""
 LARGEST_RATIO = 1_000

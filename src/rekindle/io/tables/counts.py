@@ -22,8 +22,6 @@ from rekindle.io.tables.table import read_table, write_table
 from rekindle.model import Calendar, Counts, Locations
 from rekindle.model.calendar import parse_step
 
-__all__ = ["FORMS", "Layout", "counts_from_table", "counts_of", "counts_table", "read_counts", "write_counts"]
-
 FORMS = ("long", "wide")
 
 

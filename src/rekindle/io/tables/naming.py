@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from rekindle.errors import InvalidData
 
-__all__ = ["KNOWN_NAMES", "find_column", "known_column"]
-
 KNOWN_NAMES = {
     "person": ("person", "uid", "user", "user_id", "userid"),
     "time": ("time", "datetime", "tracked_at", "timestamp", "t"),

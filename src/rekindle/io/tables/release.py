@@ -23,8 +23,6 @@ from rekindle.io.tables.table import write_table
 from rekindle.model import AppliedDefence, Calendar, Locations, Release
 from rekindle.model.calendar import parse_step
 
-__all__ = ["WITHHELD", "is_withheld", "read_release", "write_release"]
-
 WITHHELD = (
     *("", "NA", "N/A", "n.a.", "NaN", "null", "none", "*", "**", "***", ".", "..", "...", ":", "-", "–", "#", "/"),
     *("c", "[c]", "(c)", "x", "[x]", "(x)", "s", "[s]", "(s)", "d", "(d)", "w", "[w]", "u", "[u]", "[low]", "[z]"),

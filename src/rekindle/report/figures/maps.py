@@ -22,8 +22,6 @@ from rekindle.report.colours import COLOURS, colours_of
 from rekindle.report.figures.style import mark_private, new_figure
 from rekindle.report.lattice import lattice_sides
 
-__all__ = ["draw_grid", "draw_paths", "draw_person"]
-
 _MOST_POSITIONS = 50_000
 
 
