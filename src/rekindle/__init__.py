@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from rekindle.model import Calendar as Calendar
     from rekindle.model import Counts as Counts
     from rekindle.model import Dataset as Dataset
+    from rekindle.model import Flows as Flows
     from rekindle.model import Locations as Locations
     from rekindle.model import Release as Release
     from rekindle.model import Trajectories as Trajectories
@@ -75,7 +76,7 @@ _NAMES = {
     "io": "read_counts read_dataset read_locations read_recovery read_release read_trajectories "
     "write_counts write_dataset write_locations write_release write_trajectories",
     "membership": "infer_membership",
-    "model": "AWAY Calendar Counts Dataset Locations Release Trajectories",
+    "model": "AWAY Calendar Counts Dataset Flows Locations Release Trajectories",
     "repairing": "repair",
     "report": "figures",
     "sources.synthetic": "SyntheticCity",

@@ -10,8 +10,8 @@ import numpy as np
 from rekindle.errors import InvalidData
 from rekindle.model.calendar import Calendar
 from rekindle.model.counts import Counts
-from rekindle.model.locations import Locations
-from rekindle.model.trajectories import AWAY, Trajectories
+from rekindle.model.locations import AWAY, Locations
+from rekindle.model.trajectories import Trajectories
 
 __all__ = ["Dataset", "check_truth"]
 
