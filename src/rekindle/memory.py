@@ -25,7 +25,7 @@ def parse_size(text: str) -> int:
     """Read a size such as 4GB, 500 MB or 1.5g, in units of 1024."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
     if found is None or not float(found[1]):
-        raise InvalidSetting(f"`memory_limit` is {text!r}; write a size such as 4GB or 500MB.", "memory_limit")
+        raise InvalidSetting(f"`memory_limit` is {text!r}; write a size such as 4GB or 500MB.")
     return int(float(found[1]) * _UNITS[found[2]])
 
 
@@ -50,8 +50,7 @@ def check_memory(needed: int, limit: str | None, *, what: str, way_out: str) -> 
     if needed > allowed:
         raise TooLarge(
             f"{what} needs about {size(needed)} of memory, but {whose} {size(allowed)}. "
-            f"{way_out}, or allow more with `memory_limit`.",
-            "memory_limit",
+            f"{way_out}, or allow more with `memory_limit`."
         )
 
 

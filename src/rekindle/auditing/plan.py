@@ -292,8 +292,7 @@ def seconds_of(time_budget: str | timedelta) -> float:
         seconds = 0.0
     if seconds <= 0:
         raise InvalidSetting(
-            f"`time_budget` is {time_budget!r}; write a whole number and a unit, such as '20min' or '2h'.",
-            "time_budget",
+            f"`time_budget` is {time_budget!r}; write a whole number and a unit, such as '20min' or '2h'."
         )
     return seconds
 
@@ -305,8 +304,7 @@ def prepared(data: Any, **settings: Any) -> Dataset | Counts | Release | Traject
         if given:
             name = next(iter(given))
             raise InvalidSetting(
-                f"`{name}` is for a data frame of raw points; this {type(data).__name__} has its steps and locations.",
-                name,
+                f"`{name}` is for a data frame of raw points; this {type(data).__name__} has its steps and locations."
             )
         return data
     if not hasattr(data, "columns") and not hasattr(data, "to_point_gdf"):
@@ -346,13 +344,13 @@ def open_data(
 
 def attempts_of(attacks: Sequence[Attack], truth: Trajectories | None) -> list[Attempt]:
     if not attacks:
-        raise InvalidSetting("There is no attack to audit with; give at least one, or None for all.", "attacks")
+        raise InvalidSetting("There is no attack to audit with; give at least one, or None for all.")
     names = {kind: name for name, kind in ATTACKS.items()}
     found = {one.name: one for one in REFERENCE_ATTEMPTS}
     for attack in attacks:
         if not isinstance(attack, Attack):
             raise InvalidSetting(
-                f"{attack!r} is not an attack: it must be an object of a subclass of rekindle.Attack.", "attacks"
+                f"{attack!r} is not an attack: it must be an object of a subclass of rekindle.Attack."
             )
         name = base = names.get(type(attack), type(attack).__name__)
         number = 1
@@ -370,9 +368,9 @@ def _defences(defences: Iterable[Defence]) -> list[Defence]:
     for defence in defences:
         if not isinstance(defence, Defence):
             raise InvalidSetting(
-                f"{defence!r} is not a defence: it must be an object of a subclass of rekindle.Defence.", "defences"
+                f"{defence!r} is not a defence: it must be an object of a subclass of rekindle.Defence."
             )
         if defence.describe() in chosen:
-            raise InvalidSetting(f"The defence {defence.describe()} is listed twice.", "defences")
+            raise InvalidSetting(f"The defence {defence.describe()} is listed twice.")
         chosen[defence.describe()] = defence
     return list(chosen.values())

@@ -170,7 +170,7 @@ def read_published_table(
     for setting, column in (("value", value), ("time", time)):
         if column is not None and column not in table.columns:
             raise InvalidSetting(
-                f"{path}: `{setting}` is {column!r}, but its columns are {', '.join(table.columns[:8])}.", setting
+                f"{path}: `{setting}` is {column!r}, but its columns are {', '.join(table.columns[:8])}."
             )
     lower = {name.strip().lower(): name for name in table.columns}
     time = time or next((lower[name] for name in TIME_COLUMNS if name in lower), None)

@@ -173,16 +173,9 @@ class Shared:
     def places(self) -> Places:
         """How positions become locations."""
         if self.towers is not None and self.h3 is not None:
-            raise InvalidSetting(
-                "`towers` and `h3` are two ways to make locations; give one of them.", "towers", "h3"
-            )
+            raise InvalidSetting("`towers` and `h3` are two ways to make locations; give one of them.")
         if self.outside == "away" and (self.towers is not None or self.h3 is not None):
-            raise InvalidSetting(
-                "`outside` is 'away', but only a grid has an outside; leave out `towers` and `h3`.",
-                "outside",
-                "towers",
-                "h3",
-            )
+            raise InvalidSetting("`outside` is 'away', but only a grid has an outside; leave out `towers` and `h3`.")
         if self.towers is not None:
             return Towers(self._read_towers(self.towers))
         if self.h3 is not None:
@@ -199,7 +192,7 @@ class Shared:
             return read_locations(file, location=self.tower_location, lat=self.tower_lat, lng=self.tower_lng)
         except InvalidFile as error:  # --lat and the like are columns of the points
             problem = re.sub("`(location|lat|lng)`", r"`tower_\1`", error.problem)
-            raise InvalidFile(file, problem, *(f"tower_{name}" for name in error.settings)) from None
+            raise InvalidFile(file, problem) from None
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -406,9 +399,7 @@ def points(
     """
     towers = shared.places.locations if isinstance(shared.places, Towers) else None
     if location is not None and towers is None:
-        raise InvalidSetting(
-            "`location` names towers; give the file that says where they are with `towers`.", "location", "towers"
-        )
+        raise InvalidSetting("`location` names towers; give the file that says where they are with `towers`.")
     shared.run(
         lambda _: read_points(
             shared.source,
@@ -468,6 +459,6 @@ def _numbers(setting: str, text: str, how_many: int) -> list[float]:
         values = []
     if len(values) != how_many:
         raise InvalidSetting(
-            f"`{setting}` is {text!r}; write {how_many} numbers with commas between them, no spaces.", setting
+            f"`{setting}` is {text!r}; write {how_many} numbers with commas between them, no spaces."
         )
     return values

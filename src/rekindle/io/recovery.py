@@ -111,8 +111,7 @@ class RecoveryFolder:
         if self.path.is_dir() and any(self.path.iterdir()):
             if not resume:
                 raise OutputExists(
-                    f"{self.path} exists already; it was left as it is. Choose another folder, or set `resume=True`.",
-                    "resume",
+                    f"{self.path} exists already; it was left as it is. Choose another folder, or set `resume=True`."
                 )
             remove_leftovers(self.path)
             self.stored = read_recovery(self.path)

@@ -110,8 +110,7 @@ def rebuild_defence(applied: Iterable[AppliedDefence]) -> Defence:
         kind = getattr(all_defences, one.name, None)
         if not (isinstance(kind, type) and issubclass(kind, Defence)):
             raise InvalidSetting(
-                f"What {one.label or one.name!r} did to the numbers is not known; give the `defence` itself.",
-                "defence",
+                f"What {one.label or one.name!r} did to the numbers is not known; give the `defence` itself."
             )
         found.append(kind(**one.settings).seeded(0))
     return Chain(found)

@@ -253,8 +253,7 @@ def _refuse_unexplained(release: Release, truth: Trajectories, chain: Chain, giv
     ):
         raise InvalidSetting(
             "The release is not the counts of the truth, and does not say what was done to them: releases with and without "
-            "a person cannot be drawn again. Give the `defence`.",
-            "defence",
+            "a person cannot be drawn again. Give the `defence`."
         )
 
 
@@ -362,8 +361,7 @@ def _classified(
     size = group if group is not None else max(len(tested) // 2, 2)
     if not 2 <= size < len(tested):
         raise InvalidSetting(
-            f"`group` is {size}; it must be at least 2, and less than the {len(tested)} people whom groups are drawn from.",
-            "group",
+            f"`group` is {size}; it must be at least 2, and less than the {len(tested)} people whom groups are drawn from."
         )
     channel = Channel.of(chain, release.calendar)
     if method == "zero-knowledge":

@@ -96,8 +96,7 @@ def check_max_gap(max_gap: str | timedelta | None) -> None:
     if interval < timedelta(0):
         raise InvalidSetting(
             f"`max_gap` is {max_gap!r}; write a whole number and a unit, such as '3h' or '30min', 'auto' to choose it by the "
-            "data, or none to carry positions forever.",
-            "max_gap",
+            "data, or none to carry positions forever."
         )
 
 

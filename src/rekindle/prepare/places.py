@@ -65,13 +65,12 @@ class Grid:
         choice("outside", self.outside, ("edge", "away"))
         low, high = self.box
         if not 0 <= low < high <= 100:
-            raise InvalidSetting(f"`box` is {low}, {high}; give two percentiles that grow, from 0 to 100.", "box")
+            raise InvalidSetting(f"`box` is {low}, {high}; give two percentiles that grow, from 0 to 100.")
         if self.bounds is not None:
             south, west, north, east = self.bounds
             if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
                 raise InvalidSetting(
-                    f"`bounds` is {self.bounds}; it must be south, west, north and east in degrees, in that order.",
-                    "bounds",
+                    f"`bounds` is {self.bounds}; it must be south, west, north and east in degrees, in that order."
                 )
 
     def locate(
@@ -87,9 +86,7 @@ class Grid:
         if shape.prod() > 10_000_000:
             raise InvalidSetting(
                 f"`cell_km` is {self.cell_km}, which makes a grid of {shape[0]} x {shape[1]}, more than 10 million. "
-                "Use larger cells or a smaller `box`.",
-                "cell_km",
-                "box",
+                "Use larger cells or a smaller `box`."
             )
         metres = project_to_plane(lat_lng[..., 0], lat_lng[..., 1], origin) * 1_000
         inside = np.clip(metres, low, high)
@@ -150,7 +147,7 @@ class H3Cells:
 
     def __post_init__(self) -> None:
         if whole("resolution", self.resolution) > 15:
-            raise InvalidSetting(f"`resolution` is {self.resolution}; H3 has those from 0 to 15.", "resolution")
+            raise InvalidSetting(f"`resolution` is {self.resolution}; H3 has those from 0 to 15.")
 
     def locate(
         self, lat_lng: NDArray[np.float64], extent: NDArray[np.float64]

@@ -101,7 +101,7 @@ def prepare_points(
     steps = -((begin - end) // seconds)
     if begin % DAY_SECONDS % seconds:
         raise InvalidSetting(
-            f"`start` is {clock(begin)}, which is not a step of {format_step(step)} counted from midnight.", "start"
+            f"`start` is {clock(begin)}, which is not a step of {format_step(step)} counted from midnight."
         )
     calendar = Calendar(clock(begin), step, steps)
     records = sample(found.frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])

@@ -64,7 +64,7 @@ def prepare_porto(
     if begin is None:
         begin = _densest(trips, days)
     if begin % DAY_SECONDS:
-        raise InvalidSetting(f"`start` is {clock(begin)}; the period must begin at midnight.", "start")
+        raise InvalidSetting(f"`start` is {clock(begin)}; the period must begin at midnight.")
     end = begin + days * DAY_SECONDS
     steps = (end - begin) // seconds + 1
     within = trips.filter((nw.col("time") >= begin) & (nw.col("time") < end))
@@ -75,10 +75,7 @@ def prepare_porto(
     if busy_only and not records.height:
         raise InvalidData(
             f"Nobody is left: no taxi begins more trips than the average taxi in the {days} days from {clock(begin)} on. "
-            "Set `busy_only=False` to keep all of them, or change `days` or `start`.",
-            "busy_only",
-            "days",
-            "start",
+            "Set `busy_only=False` to keep all of them, or change `days` or `start`."
         )
     return assemble(
         records,

@@ -92,7 +92,7 @@ def window(points: Points, start: datetime | None, days: int | None, *, margin: 
     """
     begin = None if start is None else round((start - datetime(1970, 1, 1)).total_seconds())
     if days is not None and begin is None:
-        raise InvalidSetting("`days` is set, but not `start`; a window needs both.", "days", "start")
+        raise InvalidSetting("`days` is set, but not `start`; a window needs both.")
     end = None if begin is None or days is None else begin + days * DAY_SECONDS
     frame, changes = points.frame, []
     if points.timezone is not None:
@@ -126,9 +126,7 @@ def _offsets(zone: ZoneInfo, first: int, last: int) -> tuple[int, list[tuple[int
     if last - first > _LONGEST_SPAN:
         raise InvalidData(
             f"The points lie between {clock(first)} and {clock(last)}. Are these times right? If so, take a part of them with "
-            "`start` and `days`.",
-            "start",
-            "days",
+            "`start` and `days`."
         )
     changes = []
     before, begin = offset(first), offset(first)

@@ -60,7 +60,7 @@ def _read_cab(file: Path, skipped: dict[str, int], *, skip_bad: bool) -> pl.Data
     content = read_content(file)
     if not content.strip():
         if not skip_bad:
-            raise InvalidFile(file, "file without points. Use `skip_bad=True` to continue without it.", "skip_bad")
+            raise InvalidFile(file, "file without points. Use `skip_bad=True` to continue without it.")
         skipped["file without points"] = skipped.get("file without points", 0) + 1
         return None
     with reading(file, "lines of Cabspotting"):

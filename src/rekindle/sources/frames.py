@@ -60,9 +60,7 @@ def _degrees(frame: Any) -> tuple[Any, Any]:
     if name is None:
         raise InvalidData(
             "The frame is a GeoDataFrame without an active geometry; set it with frame.set_geometry(...), or name the "
-            "columns with `lat` and `lng`.",
-            "lat",
-            "lng",
+            "columns with `lat` and `lng`."
         )
     geometry = frame[name]
     if geometry.crs is None:

@@ -125,7 +125,7 @@ def _read_person(
         body, problem = _body(entry.read())
         if problem is not None:
             if not skip_bad:
-                raise InvalidFile(entry.name, f"{problem}. Use `skip_bad=True` to continue without it.", "skip_bad")
+                raise InvalidFile(entry.name, f"{problem}. Use `skip_bad=True` to continue without it.")
             skipped[problem] = skipped.get(problem, 0) + 1
         bodies.append(body)
         lines.append(body.count(b"\n"))

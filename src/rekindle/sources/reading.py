@@ -275,15 +275,12 @@ def _points(
     if timezone is not None and not exact:
         raise InvalidSetting(
             f"`timezone` is {timezone!r}, but the times carry no zone and are taken as local clock times; "
-            "leave it out, or use `utc=True` if they are UTC.",
-            "timezone",
-            "utc",
+            "leave it out, or use `utc=True` if they are UTC."
         )
     if exact and zone is None:
         raise InvalidSetting(
             "The times are exact instants (UTC, with offsets, or numbers since 1970), so they do not say which local clock "
-            "people live by; set `timezone`, such as `timezone='Europe/Oslo'`, or `timezone='UTC'` for the clock of UTC.",
-            "timezone",
+            "people live by; set `timezone`, such as `timezone='Europe/Oslo'`, or `timezone='UTC'` for the clock of UTC."
         )
     missing = nw.when(nw.col("person").is_null() | (nw.col("person") == "")).then(nw.lit("person missing"))
     frame = frame.with_columns(nw.col("person").cast(nw.String))

@@ -28,7 +28,7 @@ def spark_session() -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise InvalidSetting(
-            "`engine` is 'spark', but PySpark is not installed: pip install 'rekindle-mobility[spark]'.", "engine"
+            "`engine` is 'spark', but PySpark is not installed: pip install 'rekindle-mobility[spark]'."
         ) from None
     if active := SparkSession.getActiveSession():
         return active

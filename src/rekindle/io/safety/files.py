@@ -74,7 +74,7 @@ def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False
     path = Path(path)
     if not overwrite and path.exists():
         raise OutputExists(
-            f"{path} exists already; it was left as it is. Choose another name, or set `overwrite=True`.", "overwrite"
+            f"{path} exists already; it was left as it is. Choose another name, or set `overwrite=True`."
         )
     if not path.parent.is_dir():
         raise InvalidFile(path, "its folder does not exist.")

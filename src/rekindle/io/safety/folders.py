@@ -112,8 +112,7 @@ def check_new_folder(path: str | Path, kind: str, *, overwrite: bool = False) ->
         )
     if not overwrite:
         raise OutputExists(
-            f"{folder} exists already; it was left as it is. Choose another name, or set `overwrite=True`.",
-            "overwrite",
+            f"{folder} exists already; it was left as it is. Choose another name, or set `overwrite=True`."
         )
 
 

@@ -118,7 +118,7 @@ def in_file(path: str | Path) -> Iterator[None]:
     except InvalidFile:
         raise
     except InvalidData as error:
-        raise InvalidFile(path, str(error), *error.settings) from None
+        raise InvalidFile(path, str(error)) from None
 
 
 def check_unfolded(path: str | Path, unfolded: int, size: int, ratio: int = LARGEST_RATIO) -> None:

@@ -77,7 +77,6 @@ class Layout:
                 path,
                 f"where its locations are is unknown (such as {ids[0]!r}); give `locations`, or put them beside it as "
                 f"{path.stem}.locations.csv.",
-                "locations",
             )
         return cls(path, table, when, long, ids, locations)
 
@@ -182,7 +181,7 @@ def _calendar(when: NDArray[np.datetime64], step: timedelta | None, long: bool) 
 def usual_step(distinct: NDArray[np.datetime64]) -> timedelta:
     """Find the most frequent interval between times, which are distinct and in order."""
     if len(distinct) < 2:
-        raise InvalidData("there is a single time, so the interval between steps is unknown; give `step`.", "step")
+        raise InvalidData("there is a single time, so the interval between steps is unknown; give `step`.")
     gaps, frequency = np.unique(np.diff(distinct).astype(np.int64), return_counts=True)
     return timedelta(seconds=int(gaps[frequency.argmax()]))
 

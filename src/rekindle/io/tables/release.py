@@ -136,7 +136,6 @@ def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> N
                 path,
                 f"row {row + 1}, column {column.name!r}: {table[column.name][row]!r} is neither a number nor a mark of a "
                 "withheld one; see `withheld`.",
-                "withheld",
             )
     known = table.with_columns(pl.when(~empty).then(cast).name.keep()).cast(pl.Float64)
     return np.asarray(known.fill_null(float("nan")).to_numpy(), dtype=np.float64)

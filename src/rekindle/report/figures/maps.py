@@ -161,7 +161,7 @@ def draw_paths(
         Number of the day; None for the whole period.
     """
     if not recoveries:
-        raise InvalidSetting("`recoveries` is empty; give at least one, by the name of its attack.", "recoveries")
+        raise InvalidSetting("`recoveries` is empty; give at least one, by the name of its attack.")
     if not 0 <= person < truth.people:
         raise InvalidSetting(f"There is no person {person}; the truth has {truth.people} people, counted from 0.")
     steps = _steps_of(truth, day)
