@@ -18,8 +18,6 @@ from rekindle.model.calendar import Calendar, format_step
 from rekindle.model.counts import Counts
 from rekindle.model.locations import AWAY, Locations, frozen, to_array
 
-__all__ = ["Flows", "check_flows"]
-
 
 @dataclass(frozen=True, init=False, eq=False)
 class Flows:
@@ -71,10 +69,10 @@ class Flows:
         if calendar.steps is None or calendar.steps < 1:
             raise InvalidData("Flows need a calendar with a number of steps, at least 1.")
         names = ("step", "origin", "destination", "count")
-        rows = [_row(name, values) for name, values in zip(names, (step, origin, destination, count), strict=True)]
+        rows = [_row(one, values) for one, values in zip(names, (step, origin, destination, count), strict=True)]
         if len({len(row) for row in rows}) > 1:
             raise InvalidData(f"Flows have columns of several lengths: {[len(row) for row in rows]}.")
-        for name, row, least, most in zip(
+        for column, row, least, most in zip(
             names,
             rows,
             (0, AWAY, AWAY, 0),
@@ -83,27 +81,32 @@ class Flows:
         ):
             if len(row) and (row.min() < least or row.max() > most):
                 at = int(np.argmax((row < least) | (row > most)))
-                raise InvalidData(f"Flow {at} has the {name} {row[at]}; it must lie from {least} to {most}.")
+                raise InvalidData(f"Flow {at} has the {column} {row[at]}; it must lie from {least} to {most}.")
         rows = [row[rows[3] > 0].astype(np.int32, copy=False) for row in rows]
         key = _key(rows[:3], len(locations), calendar.steps)
         if (key[1:] <= key[:-1]).any():
             order = np.argsort(key, kind="stable")
             rows, key = [row[order] for row in rows], key[order]
-        for name, array in zip(names, rows, strict=True):
-            object.__setattr__(self, name, frozen(array))
+        for column, array in zip(names, rows, strict=True):
+            object.__setattr__(self, column, frozen(array))
         object.__setattr__(self, "locations", locations)
         object.__setattr__(self, "calendar", calendar)
         object.__setattr__(self, "stayers", bool(stayers))
+
+        def name(which: NDArray[np.bool_]) -> str:
+            at = int(which.argmax())
+            return self._name(self.step[at], self.origin[at], self.destination[at])
+
         if (twice := key[1:] == key[:-1]).any():
-            raise InvalidData(f"The flow {self._name(int(twice.argmax()))} is listed twice; expected once.")
+            raise InvalidData(f"The flow {name(twice)} is listed twice; expected once.")
         if (both := (self.origin == AWAY) & (self.destination == AWAY)).any():
             raise InvalidData(
-                f"The flow {self._name(int(both.argmax()))} has neither an origin nor a destination; "
+                f"The flow {name(both)} has neither an origin nor a destination; "
                 "people who are away at both ends of a window are in no flow."
             )
         if not stayers and (same := self.origin == self.destination).any():
             raise InvalidData(
-                f"The flow {self._name(int(same.argmax()))} is one of stayers, but these flows are without. "
+                f"The flow {name(same)} is one of stayers, but these flows are without. "
                 "Give them with `stayers=True`, all of them.",
                 "stayers",
             )
@@ -190,6 +193,12 @@ class Flows:
         moving = self.origin != self.destination
         return self._with((column[moving] for column in self._columns()), stayers=False)
 
+    def with_locations(self, locations: Locations) -> Flows:
+        """Give the same flows on another list of locations, which must name all of theirs."""
+        index = np.append(locations.indices(self.locations.ids), AWAY)  # AWAY, -1, is the last
+        columns = (self.step, index[self.origin], index[self.destination], self.count)
+        return self._with(columns, locations=locations)
+
     def moments(self, calendar: Calendar) -> slice:
         """The steps of a calendar at which the windows begin and end; it may have shorter steps than the flows."""
         first, early = divmod(self.calendar.start - calendar.start, calendar.step)
@@ -212,6 +221,18 @@ class Flows:
     def days(self) -> Iterator[Flows]:
         """The flows of each calendar day: its windows, and before them the one that ends at its first step."""
         return (self.part(slice(max(0, day.start - 1), day.stop)) for day in self.calendar.days())
+
+    def first_difference(self, other: Flows) -> str | None:
+        """Name the first flow whose number is another one in other flows of the same locations and times."""
+        places, columns = len(self.locations), (self._columns()[:3], other._columns()[:3])
+        keys = [_key(list(one), places, self.steps) for one in columns]
+        both, index = np.unique(np.concatenate(keys), return_inverse=True)
+        change = np.bincount(index, np.concatenate([self.count, -other.count]), minlength=len(both))
+        if not change.any():
+            return None
+        rest, destination = divmod(int(both[np.flatnonzero(change)[0]]), places + 1)
+        step, origin = divmod(rest, places + 1)
+        return self._name(step, origin - 1, destination - 1)
 
     def to_frame(self, library: Library = "polars") -> Frame:
         """One row for each flow: datetime (when the window begins), origin, destination, count; away is null.
@@ -262,12 +283,9 @@ class Flows:
         step, origin, destination, count = columns
         return Flows(step, origin, destination, count, **{name: getattr(self, name) for name in names} | changes)
 
-    def _name(self, at: int) -> str:
-        ends = (
-            "nowhere" if end == AWAY else repr(self.locations.ids[end])
-            for end in (self.origin[at], self.destination[at])
-        )
-        return f"from {' to '.join(ends)} at {self.calendar.time(int(self.step[at]))}"
+    def _name(self, step: int, origin: int, destination: int) -> str:
+        ends = ("nowhere" if end == AWAY else repr(self.locations.ids[end]) for end in (origin, destination))
+        return f"from {' to '.join(ends)} at {self.calendar.time(int(step))}"
 
     def _sums(self, place: NDArray[np.int32]) -> NDArray[np.int64]:
         shape = self.steps - 1, len(self.locations)

@@ -77,7 +77,7 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
     path, table, locations, long = layout.path, layout.table, layout.locations, layout.long
     with in_file(path):
         columns = layout.columns() if not long else locations.indices(layout.ids)
-        calendar, rows = _calendar(layout.when, None if step is None else parse_step(step))
+        calendar, rows = calendar_with_gaps(layout.when, None if step is None else parse_step(step))
         if long:
             lookup = dict(zip(layout.ids, columns.tolist(), strict=True))
             places = names(table["location"], path).replace_strict(lookup, return_dtype=pl.Int64).to_numpy()
@@ -101,7 +101,7 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
         return Release(values, locations, calendar, defences)
 
 
-def _calendar(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Calendar, NDArray[np.int64]]:
+def calendar_with_gaps(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Calendar, NDArray[np.int64]]:
     """Find the calendar of the times in a file, and the step of each row."""
     distinct = np.unique(when)
     if step is None:
