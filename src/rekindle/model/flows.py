@@ -107,16 +107,14 @@ class Flows:
         if not stayers and (same := self.origin == self.destination).any():
             raise InvalidData(
                 f"The flow {name(same)} is one of stayers, but these flows are without. "
-                "Give them with `stayers=True`, all of them.",
-                "stayers",
+                "Give them with `stayers=True`, all of them."
             )
         totals = self.totals
         most = int(totals.max(initial=0))
         everyone = max(most, 1) if people is None else whole("people", people, least=1)
         if everyone < most:
             raise InvalidData(
-                f"`people` is {everyone}, but the flows from {calendar.time(int(totals.argmax()))} on add up to {most}.",
-                "people",
+                f"`people` is {everyone}, but the flows from {calendar.time(int(totals.argmax()))} on add up to {most}."
             )
         object.__setattr__(self, "people", everyone)
         if stayers:

@@ -181,8 +181,7 @@ class Trajectories:
         every, rest = (1, 0) if window is None else divmod(parse_step(window), self.calendar.step)
         if rest or every < 1:
             raise InvalidSetting(
-                f"`window` is {window!s}; it must be a multiple of the step of {format_step(self.calendar.step)}.",
-                "window",
+                f"`window` is {window!s}; it must be a multiple of the step of {format_step(self.calendar.step)}."
             )
         cells = self.cells[:, ::every]
         calendar = Calendar(self.calendar.start, every * self.calendar.step, cells.shape[1])

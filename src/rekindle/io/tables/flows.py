@@ -53,9 +53,7 @@ def read_flows(
         chosen, length = of_window(table, path, None if window is None else parse_step(window))
         when = layout.when[chosen]
         if length is None and (when == when[0]).all():
-            raise InvalidData(
-                "there is a single time, so how long the window is is unknown; give `window`.", "window"
-            )
+            raise InvalidData("there is a single time, so how long the window is is unknown; give `window`.")
         calendar, _ = calendar_with_gaps(when, length)
         calendar = calendar.closed_at((calendar.steps or 0) + 1)
         return flows_from_table(table.filter(chosen), path, layout.locations, calendar, stayers)
@@ -77,10 +75,10 @@ def of_window(
             raise bad_cell(path, table["window"], row, "how long a window is, such as 2h") from None
     there = ", ".join(map(format_step, sorted(set(lengths))))
     if length is None and len(set(lengths)) > 1:
-        raise InvalidData(f"it holds flows of several windows ({there}); choose one with `window`.", "window")
+        raise InvalidData(f"it holds flows of several windows ({there}); choose one with `window`.")
     length = lengths[0] if length is None else length
     if length not in lengths:
-        raise InvalidData(f"it holds flows of {there}, but none of {format_step(length)}.", "window")
+        raise InvalidData(f"it holds flows of {there}, but none of {format_step(length)}.")
     return np.array([one == length for one in lengths])[rows], length
 
 
