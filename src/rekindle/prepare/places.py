@@ -44,14 +44,14 @@ class Grid:
     Parameters
     ----------
     cell_km
-        The side of a cell in km.
+        The side of a grid cell in km.
     box
-        The percentiles of latitude and of longitude at which the box ends.
+        The percentiles of latitude and of longitude at which the grid ends.
     bounds
-        South, west, north and east of the box in degrees, instead of percentiles. Only such a grid is fixed without
-        looking at the data, and public: see `Locations`.
+        South, west, north and east of the grid in degrees, instead of percentiles. Only such a grid is fixed without
+        looking at the data, and public. See `Locations`.
     outside
-        What becomes of positions outside the box: ``"edge"`` moves them onto it, as in the paper; ``"away"`` leaves
+        What becomes of positions outside the grid: ``"edge"`` moves them onto its edge, as in the paper; ``"away"`` leaves
         people out of the counts while they are there.
     """
 

@@ -45,7 +45,7 @@ def prepare_porto(
     Parameters
     ----------
     days
-        The length of the period. Its last step is the midnight that ends it: 30 days of 10 minutes are 4,321 steps.
+        How many days the period has. Its last step is the midnight that ends it: 30 days of 10 minutes are 4,321 steps.
     start
         The local midnight that the period begins with; by default that of the densest period: the one in which most
         trips begin, the earliest of several.

@@ -31,7 +31,7 @@ def read_cabspotting(
     timezone
         The zone whose local time counts.
     skip_bad
-        Go on without broken lines and files, and count them by kind.
+        Go on without what cannot be read, and count it by kind.
     progress
         Called after each cab.
     """

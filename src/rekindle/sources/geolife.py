@@ -60,7 +60,7 @@ def read_geolife(
     timezone
         The zone whose local time counts; the files are in UTC.
     skip_bad
-        Go on without broken lines and files, and count them by kind.
+        Go on without what cannot be read, and count it by kind.
     progress
         Called after each person.
 

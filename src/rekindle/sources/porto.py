@@ -32,7 +32,7 @@ def read_porto(
         Keep trips that the data mark as having missing points. Trips without any point, and all but the first of
         several trips that a taxi begins in the same second, are dropped in any case.
     skip_bad
-        Go on without trips that cannot be read, and count them by kind.
+        Go on without what cannot be read, and count it by kind.
 
     Returns
     -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import narwhals as nw
@@ -12,7 +12,8 @@ import narwhals as nw
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.sources.points import collect, floor_divide, month_of
 
-PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
+TimeUnit = Literal["s", "ms", "us"]
+PER_SECOND: dict[TimeUnit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000}
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$"
