@@ -59,7 +59,6 @@ EXAMPLES = {
     "CoarserTime": lambda: rk.CoarserTime(step="8h"),
     "Counts": lambda: COUNTS,
     "Dataset": lambda: rk.Dataset(COUNTS, TRUTH),
-    "Flows": lambda: TRUTH.flows(),
     "GeometricNoise": lambda: rk.GeometricNoise(epsilon=1.0, per="event"),
     "LaplaceNoise": lambda: rk.LaplaceNoise(epsilon=1.0, per="event"),
     "Locations": lambda: TRUTH.locations,

@@ -169,6 +169,13 @@ def test_people_who_come_and_go_are_audited(coming):
     assert coming.given.guessed.people == 14
 
 
+def test_someone_who_is_never_counted_has_no_name_either(coming):
+    unnamed = coming.unnamed()
+    assert sorted(unnamed.truth.people_ids, key=int) == [str(rank) for rank in range(1, 16)]
+    assert unnamed.truth.people_ids[14] == "15"
+    assert [one.person for one in unnamed.people] == [str(rank) for rank in range(1, 15)]
+
+
 def test_what_was_filled_in_is_said(coming):
     truth = come_and_go()
     share = truth.observed.sum() / (truth.cells != rk.AWAY).sum()

@@ -13,8 +13,8 @@ import pytest
 
 import rekindle as rk
 from rekindle.auditing import audit
-from rekindle.auditing.store import Store, Task
-from rekindle.auditing.tasks import Result
+from rekindle.auditing.store import Store
+from rekindle.auditing.tasks import Result, Task
 from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import GeometricNoise, Round, Suppress
 
@@ -27,7 +27,7 @@ def work(number, note="x"):
 
 
 def task(number):
-    return Task(("test", number), work, (number,))
+    return Task(work, (number,))
 
 
 @pytest.fixture(autouse=True)
@@ -36,15 +36,11 @@ def no_calls():
 
 
 def run(tasks, store=None, workers=1, **settings):
-    """Run tasks as one stage, and give their results and the runner."""
+    """Run tasks, and give their results and the runner."""
     found = {}
-
-    def stage():
-        yield tasks, found
-
     with workers_of(workers, None) as where:
         runner = Runner(store or Store(None), where, **settings)
-        runner.run([stage()])
+        runner.run((tasks, found))
     return found, runner
 
 
@@ -78,32 +74,27 @@ def slow_first(number):
 
 
 def test_results_are_in_the_order_in_which_they_were_asked_for():
-    found, _ = run({number: Task((number,), slow_first, (number,)) for number in range(4)}, workers=2)
+    found, _ = run({number: Task(slow_first, (number,)) for number in range(4)}, workers=2)
     assert list(found) == [0, 1, 2, 3]
 
 
-def test_the_first_stages_come_first_and_a_stage_goes_on_with_its_results():
-    def stage(first):
-        found = {}
-        yield {at: task(first + at) for at in range(2)}, found
-        yield {"sum": task(sum(one.numbers["number"] for one in found.values()))}, found
-        done.append(found["sum"].numbers["number"])
-
-    done = []
+def test_the_first_batches_come_first_and_each_has_its_results():
+    one, other = {}, {}
     with workers_of(1, None) as where:
-        Runner(Store(None), where).run([stage(10), stage(30)])
-    assert CALLS == [10, 11, 21, 30, 31, 61]
-    assert done == [21, 61]
+        runner = Runner(Store(None), where)
+        runner.run(({"a": task(1), "b": task(2)}, one), ({"a": task(3), "b": task(1)}, other))
+        assert CALLS == [1, 2, 3]
+        runner.run(({"c": task(3)}, one))
+    assert CALLS == [1, 2, 3]
+    assert {name: found.numbers["number"] for name, found in one.items()} == {"a": 1, "b": 2, "c": 3}
+    assert {name: found.numbers["number"] for name, found in other.items()} == {"a": 3, "b": 1}
 
 
 def test_results_are_there_as_soon_as_their_task_is_done():
     found, seen = {}, []
-
-    def stage():
-        yield {at: task(at) for at in range(3)}, found
-
+    tasks = {at: task(at) for at in range(3)}
     with workers_of(1, None) as where:
-        Runner(Store(None), where, finished=lambda: seen.append(sorted(found))).run([stage()])
+        Runner(Store(None), where, finished=lambda: seen.append(sorted(found))).run((tasks, found))
     assert seen == [[0], [0, 1], [0, 1, 2]]
 
 
@@ -116,8 +107,8 @@ def in_parts(number, told):
 def test_progress_is_weighted_by_work_and_told_within_a_task():
     calls = []
     tasks = {
-        "short": Task(("s",), in_parts, (1,), work=1.0, reports=True),
-        "long": Task(("l",), in_parts, (1,), work=8.0, reports=True),
+        "short": Task(in_parts, (1,), work=1.0, reports=True),
+        "long": Task(in_parts, (2,), work=8.0, reports=True),
     }
     run(tasks, expected=10.0, progress=lambda done, total: calls.append((done, total)))
     assert {total for _, total in calls} == {10_000}
@@ -133,7 +124,7 @@ def in_slow_parts(number, told):
 def test_processes_tell_how_far_they_are():
     calls = []
     run(
-        {number: Task((number,), in_slow_parts, (number,), work=2.0, reports=True) for number in range(2)},
+        {number: Task(in_slow_parts, (number,), work=2.0, reports=True) for number in range(2)},
         workers=2,
         progress=lambda done, total: calls.append(done),
     )
@@ -144,16 +135,10 @@ def test_processes_tell_how_far_they_are():
 @pytest.mark.parametrize("workers", [1, 2])
 def test_when_the_time_is_up_what_is_finished_stays(workers):
     found = {}
-    quick = Task(("q",), in_parts, (1,), work=1.0, reports=True)
-    slow = Task(("slow",), endless, (1,), reports=True)
-
-    def stage():
-        yield {"quick": quick}, found
-        yield {"slow": slow}, found
-
+    tasks = {"quick": Task(in_parts, (1,), reports=True), "slow": Task(endless, (1,), reports=True)}
     begin = time.monotonic()
     with pytest.raises(OutOfTime), workers_of(workers, None) as where:
-        Runner(Store(None), where, until=begin + 8).run([stage()])
+        Runner(Store(None), where, until=begin + 8).run((tasks, found))
     assert list(found) == ["quick"]
     assert time.monotonic() - begin < 30
 
@@ -177,7 +162,7 @@ def always_die(number):
 
 @pytest.mark.filterwarnings("ignore")  # of a process that ends without a word
 def test_a_process_that_dies_costs_nothing(tmp_path):
-    tasks = {number: Task((number,), die_once, (number, tmp_path / "flag")) for number in range(5)}
+    tasks = {number: Task(die_once, (number, tmp_path / "flag")) for number in range(5)}
     found, runner = run(tasks, Store(tmp_path / "tasks"), workers=2)
     assert (tmp_path / "flag").exists()
     assert {number: one.numbers["number"] for number, one in found.items()} == {number: number for number in range(5)}
@@ -187,7 +172,7 @@ def test_a_process_that_dies_costs_nothing(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_processes_that_keep_dying_are_given_up():
     with pytest.raises(rk.errors.Stopped, match="keep dying"):
-        run({n: Task((n,), always_die, (n,)) for n in range(3)}, workers=2)
+        run({n: Task(always_die, (n,)) for n in range(3)}, workers=2)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True])

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.calling import call
 
 import rekindle as rk
-from rekindle.auditing import plan, workers
+from rekindle.auditing import entry, workers
 from rekindle.defences import Suppress
 from rekindle.io import write_release
 
@@ -192,7 +192,7 @@ def test_says_first_what_it_takes(folder, tmp_path):
 
 
 def test_what_is_left_out_is_said_and_the_choice_can_be_repeated(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "USUAL_WORK", 0.0)
+    monkeypatch.setattr(entry, "USUAL_WORK", 0.0)
     found = call("audit", folder / "known", "--out", tmp_path / "out", "--workers", 1)
     assert found.code == 0, found.err
     assert "- Habits is not tried, so the risk may be higher than shown: name it in --attack." in found.err
@@ -241,7 +241,7 @@ def test_the_advice_on_memory_leads_somewhere(folder, tmp_path):
 
 
 def test_an_unfinished_audit_passes_no_gate(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers.Runner, "_check_time", stop_when_something_is_known)
+    monkeypatch.setattr(workers.Runner, "check_time", stop_when_something_is_known)
     found = run(folder / "known", "--out", tmp_path / "out", "--fail-above", "1", "--time-budget", "3h")
     assert found.code == 3, found.err
     assert "An audit that is not finished shows no limit to hold." in found.err
@@ -249,7 +249,7 @@ def test_an_unfinished_audit_passes_no_gate(folder, tmp_path, monkeypatch):
 
 
 def stop_when_something_is_known(runner):
-    if runner.done > 12:
+    if runner.done > 9:
         raise workers.OutOfTime
 
 

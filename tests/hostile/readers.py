@@ -18,7 +18,7 @@ from tests.small import random_truth
 
 import rekindle as rk
 from rekindle.attacks.saving import read_run
-from rekindle.auditing.store import Store, Task
+from rekindle.auditing.store import Store
 from rekindle.auditing.tasks import Result
 from rekindle.checking import Settings, check, read_published_table
 from rekindle.checking.linter import read_config
@@ -411,10 +411,6 @@ def _written(suffix: str, kind: str) -> tuple[bytes, ...]:
             "release": [
                 lambda form=form: write_release(path, release, form=form, overwrite=True) for form in ("long", "wide")
             ],
-            "flows": [
-                lambda flows=flows: rk.write_flows(path, flows, overwrite=True)
-                for flows in (truth.flows(), truth.flows(stayers=False), [truth.flows(), truth.flows("8h")])
-            ],
             "locations": [lambda: write_locations(path, counts.locations, overwrite=True)],
             "truth": [lambda: write_trajectories(path, truth, overwrite=True)],
         }[kind]
@@ -437,8 +433,7 @@ def _folder(kind: str) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "x"
         if kind == "dataset":
-            flows = [people().flows(), people().flows("8h", stayers=False)]
-            rk.write_dataset(path, counts=counts, truth=people(), flows=flows, info={"source": "nobody"})
+            rk.write_dataset(path, counts=counts, truth=people(), info={"source": "nobody"})
         elif kind == "release":
             path.mkdir()
             defended = parse_defence("sample:share=0.9 + suppress:below=2")(people())
@@ -457,7 +452,7 @@ def _folder(kind: str) -> dict[str, bytes]:
             for part in counts.days():
                 run.feed(part)
             run.save(path / "run.npz")
-            Store(path / "tasks").put(_Task((), parse_step, ()), Result({"a": 1.5}, {"b": np.arange(3.0)}))
+            Store(path / "tasks").put("task", Result({"a": 1.5}, {"b": np.arange(3.0)}))
             shutil.copy(path / "tasks" / "task.npz", path)
             shutil.rmtree(path / "tasks")
         return {file.name: file.read_bytes() for file in path.iterdir() if not file.name.startswith(".")}
@@ -479,16 +474,10 @@ def _within(kind: str, read: Callable[[Path], object]) -> Callable[[Path], objec
     return read_folder
 
 
-class _Task(Task):
-    @property
-    def key(self) -> str:
-        return "task"
-
-
 def _task(folder: Path) -> object:
     store = Store(None)
     store.folder = folder
-    found = store.get(_Task((), parse_step, ()))
+    found = store.get("task")
     if found is None:
         raise rk.errors.InvalidFile(folder / "task.npz", "it is damaged, and computed again.")
     return found
@@ -527,13 +516,6 @@ LONG = {
     "datetime": ("2024-03-01 00:00:00", "2024-03-01 04:00:00", "2024-03-01 08:00:00"),
     "location": ("(0, 0)", "(0, 0)", "(0, 0)", "c", "c", "c"),
     "count": ("2",),
-}
-MOVES = {
-    "datetime": LONG["datetime"],
-    "origin": ("(0, 0)", "(0, 0)", "c"),
-    "destination": ("(0, 0)", "c", "c"),
-    "count": ("2",),
-    "window": ("4h", "4h", "4h", "4h", "8h"),
 }
 PLACES = {
     "location": ("(0, 0)", "(0, 1)", "c", "d", "e", "f", "g", "h"),
@@ -683,20 +665,6 @@ READERS = {
             _valid("parquet", "counts"),
             _parquet(tuple(LONG), LONG),
             lambda f: rk.read_counts(f / "x.parquet", people().locations),
-        ),
-        Reader(
-            "flows csv",
-            "x.csv",
-            _valid("csv", "flows"),
-            _csv(tuple(MOVES), MOVES),
-            lambda f: rk.read_flows(f / "x.csv", people().locations, window="4h"),
-        ),
-        Reader(
-            "flows parquet",
-            "x.parquet",
-            _valid("parquet", "flows"),
-            _parquet(tuple(MOVES), MOVES),
-            lambda f: rk.read_flows(f / "x.parquet", people().locations, window="4h"),
         ),
         Reader(
             "locations csv",

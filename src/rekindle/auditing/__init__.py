@@ -1,9 +1,10 @@
 """Attacks x defences on a dataset, with intervals; parallel."""
 
+from rekindle.auditing.entry import audit
 from rekindle.auditing.evidence import Evidence
-from rekindle.auditing.extent import Forecast
 from rekindle.auditing.families import FAMILIES, Family
-from rekindle.auditing.plan import audit
+from rekindle.auditing.forecast import Forecast
+from rekindle.auditing.plan import Plan
 from rekindle.auditing.recommendation import Candidate, Recommendation
 from rekindle.auditing.results import (
     Agreement,
@@ -47,6 +48,7 @@ __all__ = [
     "GuessedPeople",
     "Identity",
     "PersonRisk",
+    "Plan",
     "Precision",
     "Recommendation",
     "ReleaseRisk",

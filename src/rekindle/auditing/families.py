@@ -94,7 +94,9 @@ def families_of(
     asked = list(_USUAL if wanted is None else wanted)
     for one in asked:
         if not isinstance(one, Family) and one not in FAMILIES:
-            raise InvalidSetting(f"`families` has {one!r:.80}; choose from {', '.join(FAMILIES)}, or give a Family.")
+            raise InvalidSetting(
+                f"`families` has {one!r:.80}; choose from {', '.join(FAMILIES)}, or give a Family.", "families"
+            )
     own = [one for one in asked if isinstance(one, Family)]
     names = [one for one in asked if isinstance(one, str)]
     most = int(np.nanmax(given.values))

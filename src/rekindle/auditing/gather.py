@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,15 @@ from rekindle.auditing.results import (
     PersonRisk,
     Precision,
     ReleaseRisk,
-    Repairs,
 )
 from rekindle.auditing.risk import Estimate, clearly_above_chance, estimate, estimate_advantage, estimate_exposed
-from rekindle.auditing.stages import SCOUT, Findings
-from rekindle.auditing.tasks import Result, summary_of
+from rekindle.auditing.stages import Findings, Tried
+from rekindle.auditing.tasks import Result
 from rekindle.auditing.verdict import judge
 from rekindle.defences import Defence
 from rekindle.evaluation import KNOWN_POINTS
 from rekindle.membership import Membership
-from rekindle.model import AWAY, Trajectories
+from rekindle.model import AWAY, Counts, Trajectories
 
 __all__ = ["gather"]
 
@@ -44,6 +43,10 @@ AS_GIVEN = "as given"
 
 MOSTLY_OBSERVED = 0.5
 """The share of recorded points below which the audit warns."""
+
+PeopleFrom = Literal["given", "truth", "counts", "largest total", "estimate"]
+"""Where the number of people comes from: it was set; the truth says it; every step has the same total (or a larger number was
+given with the counts); the largest total of exact numbers; an estimate from numbers that are not exact."""
 
 
 def gather(found: Findings, *, omitted: Sequence[str] = (), tasks_left: str | None = None) -> Audit:
@@ -59,43 +62,40 @@ def gather(found: Findings, *, omitted: Sequence[str] = (), tasks_left: str | No
         How many tasks are not done, in a sentence; None where all are.
     """
     plan = found.plan
-    releases = tuple(_release(found, at) for at in found.releases_done())
-    strongest, exposing = releases[0].strongest, releases[0].exposing
-    first = _results(found, 0, strongest.attack)[0]
-    people = () if exposing is None or exposing.exposed is None else exposing.exposed.half
+    known = _people_from(found) in ("given", "truth", "counts")
+    releases = tuple(_release(one, known) for one in found.releases.values() if one.can_be_shown)
+    strongest, exposed = releases[0].strongest, releases[0].exposed
+    first = found.given.best(strongest.attack)[0]
+    people = () if exposed is None else (exposed.half.people, exposed.half.of)
+    digest = hashlib.sha256(" ".join(part or "-" for part in found.digests).encode()).hexdigest()
     return Audit(
-        verdict=judge(strongest.advantage, *((people.people, people.of) if people else ())),
+        verdict=judge(strongest.advantage, *people),
         releases=releases,
-        people=_people(found, strongest.attack),
+        people=_people(found.given, strongest.attack),
         growth=_growth(found),
         agreements=_agreements(found),
         left_out=found.left_out,
         settings=_settings(found),
         recovered=Trajectories(first.arrays["cells"].astype(np.int32), plan.given.locations, plan.given.calendar),
         truth=plan.truth,
-        matched=first.arrays.get("exposure.matched"),
+        matched=first.arrays.get("matched"),
         warnings=tuple(_warnings(found)),
-        identity=_identity(found),
+        identity=Identity(name=plan.name, made=now(), digest=digest, command=plan.command),
         omitted=tuple(omitted),
         unfinished=() if tasks_left is None else (tasks_left, *_unfinished(found)),
     )
 
 
-def _unfinished(found: Findings) -> Iterable[str]:
+def _unfinished(found: Findings) -> Iterator[str]:
     """What is planned and not done, in sentences."""
-    plan = found.plan
-    for at, defence in enumerate([None, *plan.defences]):
-        label = _label(defence)
-        if at in found.defences and not (wanted := found.wanted.get(at, [])):
-            yield f"{label}: not attacked yet."
-        elif at not in found.defences and not (defence and defence.label in found.left_out):
-            yield f"{label}: not tried yet."
-        elif at in found.defences:
-            done = {name: sum(key in found.results for key in wanted if key[1] == name) for _, name, _ in wanted}
-            of = {name: sum(key[1] == name for key in wanted) for name in done}
-            behind = [f"{name} ({done[name]} of {of[name]})" for name in of if done[name] < of[name]]
-            if behind:
-                yield f"{label}: not finished are {', '.join(behind)}."
+    for one in found.releases.values():
+        names = list(dict.fromkeys(name for _, name, _ in one.wanted))
+        of = {name: [key in one.results for key in one.wanted if key[1] == name] for name in names}
+        behind = [f"{name} ({sum(done)} of {len(done)})" for name, done in of.items() if not all(done)]
+        if not names:
+            yield f"{one.label}: not tried yet."
+        elif behind:
+            yield f"{one.label}: not finished are {', '.join(behind)}."
 
 
 def _agreements(found: Findings) -> tuple[Agreement, ...]:
@@ -105,26 +105,15 @@ def _agreements(found: Findings) -> tuple[Agreement, ...]:
     return tuple(Agreement(*names, float(np.mean(several)), len(several)) for names, several in shares.items())
 
 
-def _label(defence: Defence | None) -> str:
-    return "As given" if defence is None else defence.label
-
-
-def _identity(found: Findings) -> Identity:
-    plan = found.plan
-    parts = (found.digest(plan.given), found.digest(plan.truth))
-    whole = hashlib.sha256(" ".join(part or "-" for part in parts).encode()).hexdigest()
-    return Identity(name=plan.name, made=now(), digest=whole, command=plan.command)
-
-
 def _settings(found: Findings) -> dict[str, Any]:
-    plan = found.plan
+    plan, people, source = found.plan, found.given.draws[0].people, _people_from(found)
     return {
         "people": None if plan.truth is None else plan.truth.people,
-        "people_known_to_attacker": found.people((0, 0)) if found.people_known else None,
-        "people_in_release": found.people((0, 0)),
-        "people_from": found.people_from,
+        "people_known_to_attacker": people if source in ("given", "truth", "counts") else None,
+        "people_in_release": people,
+        "people_from": source,
         "totals": _totals(found),
-        "observed": _observed(found),
+        "observed": _observed(plan.truth),
         "assumed": list(_assumed(found)),
         "steps": plan.given.calendar.steps,
         "calendar": plan.given.calendar.to_json(),
@@ -135,25 +124,33 @@ def _settings(found: Findings) -> dict[str, Any]:
         "row_orders": plan.seeds,
         "seed": plan.first_seed,
         "done": [one.to_json() for one in getattr(plan.given, "defences", ())],
-        "attacks": {
-            one.name: one.attack.settings()
-            for one in plan.attempts
-            if one.attack is not None and not one.is_reference
-        },
+        "attacks": {name: attack.settings() for name, attack in plan.attacks.items()},
         "thorough": plan.thorough,
         "defences": [one.describe() for one in _applied(found)],
     }
 
 
+def _people_from(found: Findings) -> PeopleFrom:
+    plan = found.plan
+    if plan.people is not None:
+        return "given"
+    if plan.truth is not None:
+        return "truth"
+    if isinstance(plan.given, Counts) and (np.ptp(plan.given.totals) == 0 or plan.given.away.min() > 0):
+        return "counts"
+    return "largest total" if found.given.draws[0].exact else "estimate"
+
+
 def _totals(found: Findings) -> list[int]:
     """The fewest and the most people who are counted at a step of the release as given, as the attacker takes it."""
-    totals = found.counts[(0, 0), found.choices[0].kept[0]].totals
+    totals = found.given.counts(0, found.given.kept[0]).totals
     return [int(totals.min()), int(totals.max())]
 
 
-def _assumed(found: Findings) -> Iterable[str]:
+def _assumed(found: Findings) -> Iterator[str]:
     """What was taken to be so of the people in the release as given, in sentences."""
-    people, (fewest, most) = found.people((0, 0)), _totals(found)
+    published, (fewest, most) = found.given.draws[0], _totals(found)
+    people = published.people
     yield {
         "given": f"The attacker is taken to know that there are {people} people, as was set.",
         "truth": f"The attacker is taken to know that there are {people} people, as the truth says.",
@@ -161,22 +158,21 @@ def _assumed(found: Findings) -> Iterable[str]:
         "largest total": f"Nobody said how many people there are: they are taken to be {people}, the largest total of a "
         "step. If people come and go so that not all are ever counted at once, there are more of them.",
         "estimate": f"Nobody said how many people there are, and the numbers are not exact: they are estimated to be {people}.",
-    }[found.people_from]
+    }[_people_from(found)]
     if fewest < people:
-        how = "are counted" if found.draws[0, 0].exact else "are estimated to be counted"
+        how = "are counted" if published.exact else "are estimated to be counted"
         yield f"At a step, from {fewest} to {most} of them {how}; the others are taken to be away."
 
 
-def _observed(found: Findings) -> float | None:
+def _observed(truth: Trajectories | None) -> float | None:
     """The share of the true points that were recorded rather than filled in; None where the truth does not say."""
-    truth = found.plan.truth
     if truth is None or truth.observed is None:
         return None
     return float(truth.observed.sum() / max((truth.cells != AWAY).sum(), 1))
 
 
-def _warnings(found: Findings) -> Iterable[str]:
-    observed = _observed(found)
+def _warnings(found: Findings) -> Iterator[str]:
+    observed = _observed(found.plan.truth)
     if observed is not None and observed < MOSTLY_OBSERVED:
         yield (
             f"{1 - observed:.0%} of the points of the truth were filled in, not recorded. An accuracy over all points is then "
@@ -193,138 +189,119 @@ def _warnings(found: Findings) -> Iterable[str]:
 
 
 def _applied(found: Findings) -> list[Defence]:
-    return [one for _, one in sorted(found.defences.items()) if one is not None]
+    return [one.defence for one in found.releases.values() if one.defence is not None]
 
 
 def _growth(found: Findings) -> dict[str, tuple[Growth, ...]]:
-    growth: dict[str, list[Growth]] = {}
-    for (name, days), result in sorted(found.grown.items(), key=lambda one: one[0][1]):
-        growth.setdefault(name, []).append(Growth(days, **result.numbers))
-    truth = found.plan.truth
-    if truth is not None and found.plan.thorough:
-        for name in growth or dict.fromkeys(("chance", found.strongest(0)[0])):
-            arrays = _results(found, 0, name)[0].arrays
-            exposure = {field.removeprefix("exposure."): array for field, array in arrays.items()}
-            growth.setdefault(name, []).append(Growth(truth.calendar.number_of_days, **summary_of(exposure)))
-    return {name: tuple(several) for name, several in growth.items()}
+    truth, given = found.plan.truth, found.given
+    if truth is None or not found.plan.thorough:
+        return {}
+    names = list(dict.fromkeys(name for name, _ in found.grown)) or dict.fromkeys(("chance", given.strongest[0]))
+    whole = truth.calendar.number_of_days
+    return {
+        name: (
+            *(_grown(days, one.arrays) for (of, days), one in found.grown.items() if of == name),
+            _grown(whole, given.best(name)[0].arrays),
+        )
+        for name in names
+    }
 
 
-def _release(found: Findings, at: int) -> ReleaseRisk:
-    plan, defence, choice = found.plan, found.defences[at], found.choices[at]
-    draws = [found.draws[at, seed] for seed in range(plan.seeds)]
-    use = [draw.numbers["utility"] for draw in draws if draw.numbers["utility"] is not None]
-    repairs = None
-    if choice.true_counts is not None:
-        repairs = Repairs(SCOUT.name, choice.accuracy, choice.kept, choice.true_counts)
-    included = 1.0
-    if plan.truth is not None:
-        included = float(np.mean([draw.truth.people for draw in draws if draw.truth is not None]) / plan.truth.people)
+def _grown(days: int, exposure: Mapping[str, NDArray[Any]]) -> Growth:
+    reidentified = exposure["reidentified"]
+    told: NDArray[np.bool_] = np.atleast_1d((~np.isnan(reidentified)).any(axis=0))
+    four = max(at for at, points in enumerate(KNOWN_POINTS) if points <= 4 and told[at])
+    home = None if np.isnan(exposure["home"]).all() else float(np.nanmean(exposure["home"]))
+    return Growth(days, float(np.nanmean(exposure["accuracy"])), home, float(np.nanmean(reidentified[:, four])))
+
+
+def _release(one: Tried, people_known: bool) -> ReleaseRisk:
+    plan, defence = one.plan, one.defence
+    use = [draw.utility for draw in one.draws if draw.utility is not None]
+    included = [1.0 if draw.rows is None or plan.truth is None else len(draw.rows) for draw in one.draws]
     return ReleaseRisk(
         name=AS_GIVEN if defence is None else defence.describe(),
-        label=_label(defence),
-        withheld=float(np.mean([draw.numbers["withheld"] for draw in draws])),
-        people=float(np.mean([found.people((at, seed)) for seed in range(plan.seeds)])),
-        utility={name: float(np.mean([one[name] for one in use])) for name in use[0]} if use else None,
-        attacks={name: _risk(found, at, name) for name in found.attempts_done(at)},
-        included=included,
-        people_known=found.people_known,
-        guessed=_guessed(found, at),
-        repairs=repairs,
+        label=one.label,
+        withheld=float(np.mean([float(draw.release.withheld.mean()) for draw in one.draws])),
+        people=float(np.mean([draw.people for draw in one.draws])),
+        utility={name: float(np.mean([each[name] for each in use])) for name in use[0]} if use else None,
+        attacks={name: _risk(one, name) for name in one.attempts_done},
+        included=float(np.mean(included) / (1 if plan.truth is None else plan.truth.people)),
+        people_known=people_known,
+        guessed=_guessed(one),
+        repairs=one.repairs,
         membership={
             method: result.numbers["reason"] if "reason" in result.numbers else Membership.from_json(result.numbers)
-            for (release, method), result in found.membership.items()
-            if release == at
+            for method, result in one.membership.items()
         },
     )
 
 
-def _results(found: Findings, at: int, name: str) -> list[Result]:
-    """The results of an attempt on a release with its best repair, by row order."""
-    repair = found.best_repair(at, name)
-    return [found.results[(at, seed), name, repair] for seed in range(found.seeds(at, name, repair))]
-
-
-def _table(found: Findings, at: int, results: Sequence[Result], field: str) -> Floats:
+def _table(one: Tried, results: Sequence[Result], field: str) -> Floats:
     """(orders, people, ...) float64 of a field of the exposure, of the `_counted` people."""
-    everyone, arrays = _counted(found, at, results), [one.arrays[f"exposure.{field}"] for one in results]
+    everyone, arrays = _counted(one, results), [each.arrays[field] for each in results]
     table = np.full((len(results), len(everyone), *arrays[0].shape[1:]), np.nan)
-    for order, (one, values) in enumerate(zip(results, arrays, strict=True)):
-        rows, counted = found.draws[at, order].rows, one.arrays["exposure.points"] > 0
+    for order, (each, values) in enumerate(zip(results, arrays, strict=True)):
+        rows, counted = one.draws[order].rows, each.arrays["points"] > 0
         if rows is not None:
             table[order, np.searchsorted(everyone, rows[counted])] = values[counted]
     return table
 
 
-def _counted(found: Findings, at: int, results: Sequence[Result]) -> NDArray[np.int64]:
+def _counted(one: Tried, results: Sequence[Result]) -> NDArray[np.int64]:
     """Which of all true people are counted in any draw of a release: (people,) int64. Of the others there is no risk."""
-    return np.unique(
-        np.concatenate(
-            [
-                rows[one.arrays["exposure.points"] > 0]
-                for seed, one in enumerate(results)
-                if (rows := found.draws[at, seed].rows) is not None
-            ]
-        )
-    )
+    drawn = zip([draw.rows for draw in one.draws], results, strict=False)
+    return np.unique(np.concatenate([rows[each.arrays["points"] > 0] for rows, each in drawn if rows is not None]))
 
 
-def _points(found: Findings, at: int, results: Sequence[Result], field: str = "points") -> NDArray[np.int64]:
+def _points(one: Tried, results: Sequence[Result], field: str = "points") -> NDArray[np.int64]:
     """At how many steps each of the `_counted` people is counted: (people,) int64; or recorded, `points_observed`."""
-    return np.asarray(np.nanmax(_table(found, at, results, field), axis=0), dtype=np.int64)
+    return np.asarray(np.nanmax(_table(one, results, field), axis=0), dtype=np.int64)
 
 
-def _risk(found: Findings, at: int, name: str) -> AttackRisk:
-    results = _results(found, at, name)
-    numbers = [one.numbers for one in results]
+def _risk(one: Tried, name: str) -> AttackRisk:
+    results = one.best(name)
+    numbers = [each.numbers for each in results]
+    sure = [each["sure"] for each in numbers if "sure" in each]
+    seconds = [each["seconds"] for each in numbers if "seconds" in each]
     plain: dict[str, Any] = {
         "attack": name,
-        "people": float(np.mean([one["people"] for one in numbers])),
-        "uniqueness": tuple(float(value) for value in np.mean([one["uniqueness"] for one in numbers], axis=0)),
-        "repair": found.best_repair(at, name),
-        "seconds": float(np.mean(taken))
-        if (taken := [one["seconds"] for one in numbers if "seconds" in one])
-        else None,
+        "people": float(np.mean([each["people"] for each in numbers])),
+        "uniqueness": tuple(float(value) for value in np.mean([each["uniqueness"] for each in numbers], axis=0)),
+        "repair": one.best_repair(name),
+        "seconds": float(np.mean(seconds)) if seconds else None,
+        "confidence": float(np.mean([each["mean"] for each in sure])) if sure else None,
+        "claimed": float(np.mean([each["claimed"] for each in sure])) if sure else None,
     }
-    if sure := [one["sure"] for one in numbers if "sure" in one]:
-        plain |= {
-            "confidence": float(np.mean([one["mean"] for one in sure])),
-            "claimed": float(np.mean([one["claimed"] for one in sure])),
-        }
-    if found.plan.truth is None:
+    if one.plan.truth is None:
         return AttackRisk(**plain)
-    accuracy, chance, errors, home, work, reidentified, learnt = (
-        _table(found, at, which, field)
-        for which, field in (
-            (results, "accuracy"),
-            (_results(found, at, "chance")[: len(results)], "accuracy"),
-            *((results, field) for field in ("error_km", "home", "work", "reidentified", "learnt")),
-        )
-    )
-    known = [number for at, number in enumerate(KNOWN_POINTS) if not np.isnan(learnt[:, :, at]).all()]
-    points = _points(found, at, results)
+    fields = ("accuracy", "error_km", "home", "work", "reidentified", "learnt", "accuracy_observed")
+    accuracy, errors, home, work, reidentified, learnt, observed = (_table(one, results, field) for field in fields)
+    chance = _table(one, one.best("chance")[: len(results)], "accuracy")
+    points = _points(one, results)
     return AttackRisk(
         **plain,
         accuracy=estimate(accuracy, points),
         by_order=tuple(estimate(order[None], points).value for order in accuracy),
-        accuracy_observed=_known(
-            _table(found, at, results, "accuracy_observed"), _points(found, at, results, "points_observed")
-        ),
+        accuracy_observed=_known(observed, _points(one, results, "points_observed")),
         point_precision=_point_precision(results),
         advantage=estimate_advantage(accuracy, chance, points),
         exposed=_exposed_people(accuracy, chance, points),
         error_km=float(np.nanmean(errors)),
         home=_known(home),
         work=_known(work),
-        reidentified=tuple(
-            estimate(reidentified[:, :, at])
-            for at in range(len(KNOWN_POINTS))
-            if not np.isnan(reidentified[:, :, at]).all()
-        ),
-        learnt={number: estimate(learnt[:, :, KNOWN_POINTS.index(number)]) for number in known},
+        reidentified=tuple(_by_points(reidentified).values()),
+        learnt=_by_points(learnt),
         precision=_precision(numbers),
         by_hour=_mean(results, "by_hour"),
         by_location=_mean(results, "by_location"),
     )
+
+
+def _by_points(table: Floats) -> dict[int, Estimate]:
+    """An estimate for each number of known points that anybody has."""
+    by_number = zip(KNOWN_POINTS, np.moveaxis(table, -1, 0), strict=True)
+    return {number: estimate(each) for number, each in by_number if not np.isnan(each).all()}
 
 
 def _exposed_people(accuracy: Floats, chance: Floats, steps: NDArray[np.int64]) -> ExposedPeople:
@@ -353,15 +330,15 @@ def _exposed_people(accuracy: Floats, chance: Floats, steps: NDArray[np.int64]) 
     )
 
 
-def _guessed(found: Findings, at: int) -> GuessedPeople | None:
-    if any((at, seed) not in found.guessed for seed in range(found.plan.seeds)):
+def _guessed(one: Tried) -> GuessedPeople | None:
+    if len(one.guessed) < one.plan.seeds:
         return None
-    results = [found.guessed[at, seed] for seed in range(found.plan.seeds)]
-    accuracy, chance = (_table(found, at, which, "accuracy") for which in (results, _results(found, at, "chance")))
-    points = _points(found, at, results)
+    results = [one.guessed[seed] for seed in range(one.plan.seeds)]
+    accuracy, chance = (_table(one, which, "accuracy") for which in (results, one.best("chance")))
+    points = _points(one, results)
     return GuessedPeople(
-        people=float(np.mean([found.draws[at, seed].guess for seed in range(found.plan.seeds)])),
-        attack=found.strongest(at)[0],
+        people=float(np.mean([draw.guess for draw in one.draws])),
+        attack=one.strongest[0],
         accuracy=estimate(accuracy, points),
         advantage=estimate_advantage(accuracy, chance, points),
     )
@@ -383,7 +360,7 @@ def _precision(numbers: Sequence[dict[str, Any]]) -> Precision | None:
 
 
 def _mean(results: Sequence[Result], field: str) -> tuple[float | None, ...]:
-    values = np.stack([one.arrays[f"exposure.{field}"] for one in results])
+    values = np.stack([one.arrays[field] for one in results])
     known = ~np.isnan(values)
     means = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     return tuple(float(mean) if some else None for mean, some in zip(means, known.any(axis=0), strict=True))
@@ -392,37 +369,40 @@ def _mean(results: Sequence[Result], field: str) -> tuple[float | None, ...]:
 def _point_precision(results: Sequence[Result]) -> float | None:
     """The share of all recovered points that are right, as a mean over the row orders."""
     shares = [
-        np.nansum(one.arrays["exposure.accuracy"] * one.arrays["exposure.points"])
-        / one.arrays["exposure.points_recovered"]
+        np.nansum(one.arrays["accuracy"] * one.arrays["points"]) / one.arrays["points_recovered"]
         for one in results
-        if one.arrays["exposure.points_recovered"] > 0
+        if one.arrays["points_recovered"] > 0
     ]
     return float(np.mean(shares)) if shares else None
 
 
-def _people(found: Findings, strongest: str) -> tuple[PersonRisk, ...]:
-    truth = found.plan.truth
+def _people(one: Tried, strongest: str) -> tuple[PersonRisk, ...]:
+    truth = one.plan.truth
     if truth is None:
         return ()
-    results = _results(found, 0, strongest)
-    guesses = _results(found, 0, "chance")[: len(results)]
-    accuracy, chance = _table(found, 0, results, "accuracy"), _table(found, 0, guesses, "accuracy")
-    home, work = (_table(found, 0, results, field).mean(axis=0) for field in ("home", "work"))
-    mean, rows = accuracy.mean(axis=0), _counted(found, 0, results)
-    clear = clearly_above_chance(accuracy, chance, _points(found, 0, results))
+    results = one.best(strongest)
+    accuracy, home, work = (_table(one, results, field) for field in ("accuracy", "home", "work"))
+    chance = _table(one, one.best("chance")[: len(results)], "accuracy")
+    mean, rows = accuracy.mean(axis=0), _counted(one, results)
+    clear = clearly_above_chance(accuracy, chance, _points(one, results))
     orders = ((accuracy > HALF) & clear).sum(axis=0)
     return tuple(
         PersonRisk(
             person=truth.people_ids[rows[at]],
             accuracy=float(mean[at]),
             chance=float(chance[:, at].mean()),
-            home=None if math.isnan(home[at]) else float(home[at]),
-            work=None if math.isnan(work[at]) else float(work[at]),
+            home=_found(home[:, at]),
+            work=_found(work[:, at]),
             clearly=bool(clear[at]),
             orders=int(orders[at]),
         )
         for at in np.argsort(-mean, kind="stable")
     )
+
+
+def _found(orders: Floats) -> float | None:
+    mean = float(orders.mean())
+    return None if math.isnan(mean) else mean
 
 
 def _known(table: Floats, points: NDArray[np.int64] | None = None) -> Estimate | None:

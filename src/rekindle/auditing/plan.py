@@ -1,356 +1,157 @@
-"""What an audit does: which attacks are tried on which releases, under which row orders."""
+"""What an audit does: which attacks are tried on which releases, under which row orders; chosen where nobody said."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, Literal
+from functools import cached_property
+from itertools import product
+from typing import Any
 
-from rekindle import checks
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing.defaults import default_defences
-from rekindle.auditing.extent import USUAL_WORK, Extent, Forecast, choose, forecast, omissions
-from rekindle.auditing.gather import gather
-from rekindle.auditing.results import Audit, Expectation
-from rekindle.auditing.similar import people_like
-from rekindle.auditing.stages import Findings, Plan, carry_out
-from rekindle.auditing.store import Store, digest
 from rekindle.auditing.tasks import PERFECT, REFERENCE_ATTEMPTS, Attempt
-from rekindle.auditing.work import measure_slowness
-from rekindle.auditing.workers import OutOfTime, Runner, workers_of
-from rekindle.defences import Defence
-from rekindle.errors import InvalidData, InvalidSetting, Stopped
-from rekindle.membership.infer import METHODS, Method
+from rekindle.defences import (
+    PRESETS,
+    CoarserSpace,
+    CoarserTime,
+    Defence,
+    GeometricNoise,
+    Round,
+    Sample,
+    Suppress,
+)
+from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.membership.infer import Method
 from rekindle.memory import counts_of_size
 from rekindle.model import Counts, Dataset, Release, Trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.model.dataset import check_truth
-from rekindle.progress import Progress, shown_in_notebooks
 
-__all__ = ["attempts_of", "audit", "name_of", "open_data", "prepared", "seconds_of"]
+__all__ = [
+    "Plan",
+    "alternatives",
+    "attempts_of",
+    "built_in",
+    "default_defences",
+    "distinct",
+    "name_of",
+    "omissions",
+    "open_data",
+    "within_reach",
+]
 
-_PLANNED = 0.8
-"""The share of the time there is that a plan may take; it is a rough estimate."""
+SEEDS = 3
+"""How many row orders are tried where that is not too many."""
 
-_USED = 0.95
-"""The share of the time there is that tasks may take; the rest is for the report."""
+DEFENCES = (8, 5, 3, 2, 1, 0)
+"""How many of the default defences are tried, in the order of their use."""
 
-_SHOW_SECONDS = 20
-"""How often at most what is known so far is told."""
-
-_SHOW_SHARE = 0.05
-"""The share of the time that telling it may take."""
-
-MEMBERSHIP: dict[str, tuple[Method, ...]] = {"none": (), "exact": METHODS[:1], "full": METHODS}
+_LONGER = ("10min", "30min", "1h", "2h", "4h", "6h", "12h")
 
 
-@shown_in_notebooks("Audit")
-def audit(
-    data: Any,
-    *,
-    step: str | timedelta | None = None,
-    cell_km: float | None = None,
-    timezone: str | None = None,
-    truth: Trajectories | None = None,
-    attacks: Iterable[Attack] | None = None,
-    defences: Iterable[Defence] | None = None,
-    seeds: int | None = None,
-    seed: int = 0,
-    people: int | None = None,
-    membership: Literal["none", "exact", "full"] = "exact",
-    thorough: bool | None = None,
-    time_budget: str | timedelta | None = None,
-    note: str | None = None,
-    name: str | None = None,
-    command: str | None = None,
-    workers: int | None = None,
-    cluster: str | None = None,
-    cache: str | Path | None = None,
-    progress: Progress | None = None,
-    announce: Callable[[Forecast], None] | None = None,
-    so_far: Callable[[Audit], None] | None = None,
-) -> Audit:
-    """Try attacks on a release and on what defences would make of it, and say who is exposed.
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be tried.
 
-    Where `attacks`, `defences`, `seeds` or `thorough` are not given, they are chosen by the size of the data, and by that alone,
-    such that the audit ends in about 15 minutes on two ordinary cores: `Audit.omitted` says what was left out.
-
-    Parameters
+    Attributes
     ----------
-    data
-        What is to be published: a dataset (with its truth, or without), counts, a release of any kind, or the people
-        (`Trajectories`). Or raw points in a data frame, which are prepared first: see `rekindle.prepare.dataset_from_frame`.
-    step, cell_km, timezone
-        For raw points alone: the interval between steps (by default 10 minutes), the side of a grid cell in km (by default
-        1), and the zone whose local time counts, where the times carry none.
-    truth
-        The people behind a release, in its locations and steps, where `data` does not hold them.
-    attacks
-        By default all attacks with their defaults, or with less effort where there are many people.
+    given, truth
+        The release, and the people behind it where they are known.
+    attempts
+        References, attacks and, with the truth, the perfect recovery.
     defences
-        What to try on the data. By default up to eight that suit it; an empty list tries none.
+        What is tried on the release.
+    required
+        Whether a defence that cannot be applied is an error.
     seeds
-        How many row orders, each with its own draw of every random defence. By default up to three.
-    seed
-        That of the first row order and draw; the others follow it. Other seeds give another audit of the same kind.
+        How many row orders.
     people
-        How many people the attacker takes to be counted at every step. By default that is known where the truth is; where
-        it is not, it is guessed from the release. What an attacker who has to guess reaches is shown beside it.
+        How many people the attacker takes to be in the release as given, where that was set.
     membership
-        Whether to test who is in the data at all: not; for someone who knows everyone else ("exact"); or also with the two
-        classifiers ("full"), which take minutes and need scikit-learn (extra ``membership``). It needs the truth.
-    thorough
-        Whether also to try the second best repair of each release, an attacker who has to guess the number of people, and the
-        first days alone. By default that depends on the size.
-    time_budget
-        How long it may take, such as ``"20min"``: what is not given is then chosen by how fast this machine is, the choice is
-        kept in `cache` for when the audit is resumed, and when the time is up, the finished tasks make the result
-        (`Audit.unfinished` lists the rest).
+        How it is tested who is in the data at all.
     note
-        How the data was read, such as `Published.note`: shown in the report, and ``read_as`` of the settings.
+        How the data was read, where somebody said so.
     name, command
-        What the dataset is called, and the command that repeats the audit, for the `Audit.identity`. By default the name is
-        what a dataset says of itself (`name` or `source` of its `info`).
-    workers
-        How many processes; by default one for each core. The numbers do not depend on it.
-    cluster
-        Address of the scheduler of a Dask cluster, to use instead of this machine's cores.
-    cache
-        A folder for finished tasks. An audit that was interrupted resumes from there, and one with more attacks, defences
-        or seeds does only what is new. It holds recovered paths and each person's exposure: keep it as safe as the truth.
-    progress
-        Called with the work that is done and with all of it, about in milliseconds of an ordinary core. Without it,
-        a notebook shows a line below the cell.
-    announce
-        Called once before the work begins, with what it will be and take; this needs a second to time the machine.
-    so_far
-        Called with what is known so far: when the first attacks are done, and then now and again.
-
-    Examples
-    --------
-    >>> import rekindle as rk
-    >>> truth = rk.SyntheticCity(people=20, days=1, step="1h", seed=1).trajectories()
-    >>> found = rk.audit(truth, attacks=[rk.Enhanced()], defences=[rk.Suppress(below=3)], seeds=2, workers=1)
-    >>> [release.label for release in found.releases]
-    ['As given', 'Withhold below 3']
+        What the dataset is called, and the command that audits it, where somebody said so.
+    thorough
+        Whether also to try the second best repair, an attacker who has to guess the number of people, and the first days alone.
+    first_seed
+        The seed of the first row order and draw; the others follow it.
     """
-    given, truth = open_data(prepared(data, step=step, cell_km=cell_km, timezone=timezone), truth)
-    begin, store = time.monotonic(), Store(cache)
-    budget = None if time_budget is None else seconds_of(time_budget)
-    asked = {"attacks": attacks, "defences": defences, "seeds": seeds, "thorough": thorough}
-    free = frozenset(setting for setting, value in asked.items() if value is None)
-    attacks = None if attacks is None else list(attacks)
-    defences = None if defences is None else list(defences)
-    people = None if people is None else checks.whole("people", people, least=1)
-    sized = given if isinstance(given, Counts) else counts_of_size(given, people)
 
-    def plan_of(extent: Extent) -> Plan:
-        return Plan(
-            given=given,
-            truth=truth,
-            sized=sized,
-            attempts=attempts_of(extent.make_attacks() if attacks is None else attacks, truth),
-            defences=_defences(default_defences(given, truth, extent.defences) if defences is None else defences),
-            required=defences is not None,
-            seeds=extent.seeds if seeds is None else checks.whole("seeds", seeds, least=1),
-            people=people,
-            membership=MEMBERSHIP[checks.choice("membership", membership, MEMBERSHIP)],
-            note=note,
-            name=name or name_of(data),
-            command=command,
-            thorough=extent.thorough if thorough is None else thorough,
-            first_seed=checks.whole("seed", seed),
-        )
-
-    plan_of(Extent())  # what was asked for is checked before anything is timed or started
-    # Without the truth, half of the work is an audit of people drawn like the recovered ones.
-    part = 0.5 if truth is None and isinstance(given, Counts) else 1.0
-    work: _Work | None = None
-    with suppress(OutOfTime), workers_of(workers, cluster) as where:
-        slowness = 1.0
-        if budget is not None or announce is not None:
-            where.prepare()
-            slowness = measure_slowness()
-        key = [digest(given), digest(truth), sorted(free)]
-        if budget is None:
-            extent = choose(plan_of, part * USUAL_WORK) if free else Extent()
-        elif (before := store.choice(key)) is not None:
-            extent = Extent.from_json(before)
-        else:
-            extent = choose(plan_of, part * _PLANNED * (budget - (time.monotonic() - begin)) * where.cores / slowness)
-        omitted = tuple(omissions(extent, free, sized))
-        work = _Work(plan_of(extent), omitted, so_far)
-        if announce is not None:
-            announce(
-                Forecast.of(
-                    work.plan,
-                    cores=where.cores,
-                    slowness=slowness,
-                    here=cluster is None,
-                    chosen=free,
-                    omitted=omitted,
-                )
-            )
-        if budget is not None:
-            store.remember(key, extent.to_json())
-        until = None if budget is None else begin + _USED * budget
-        work.carry_out(Runner(store, where, progress, expected=work.load.work, until=until, finished=work.show))
-    if work is None or not work.known:
-        raise Stopped(
-            f"The time was up before anything could be said of the release: `time_budget` is {str(time_budget)!r}. The "
-            "tasks that were finished are kept; give it more time.",
-            "time_budget",
-        )
-    result = work.result()
-    if truth is not None or result.unfinished:
-        return result
-    left = None if budget is None else timedelta(seconds=max(1, int(begin + budget - time.monotonic())))
-
-    def audit_similar(people: Trajectories, attack: Attack) -> Audit | None:
-        with suppress(Stopped):  # the time was up
-            return audit(
-                people,
-                attacks=[attack],
-                defences=work.plan.defences,
-                seeds=work.plan.seeds,
-                membership="none",
-                thorough=False,
-                time_budget=left,
-                workers=workers,
-                cluster=cluster,
-                cache=cache,
-                progress=progress,
-            )
-        return None
-
-    return replace(result, expected=_expect(work.plan, result, audit_similar))
-
-
-def _expect(plan: Plan, result: Audit, audit_similar: Callable[[Trajectories, Attack], Audit | None]) -> Expectation:
-    """Estimate what the strongest attack finds, where nobody knows the truth."""
-    best = result.given.strongest
-    attack = next(one.attack for one in plan.attempts if one.name == best.attack)
-    similar = small = None
-    if isinstance(plan.given, Counts):
-        published = plan.given.values[plan.given.values > 0]
-        small = float((published <= 2).mean())
-        if (people := people_like(result.recovered)) is not None and attack is not None:
-            similar = audit_similar(people, attack)
-    return Expectation(best.attack, small, best.confidence, best.claimed, similar)
-
-
-class _Work:
-    """A plan that is being carried out, and what is known so far."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        omitted: Sequence[str],
-        so_far: Callable[[Audit], None] | None,
-    ) -> None:
-        self.plan, self.load, self.found = plan, forecast(plan), Findings(plan)
-        self._omitted, self._so_far, self._next = omitted, so_far, 0.0
-        self._runner: Runner | None = None
+    given: Counts | Release
+    truth: Trajectories | None
+    attempts: Sequence[Attempt]
+    defences: Sequence[Defence]
+    required: bool
+    seeds: int
+    people: int | None
+    membership: tuple[Method, ...] = ()
+    note: str | None = None
+    name: str | None = None
+    command: str | None = None
+    thorough: bool = True
+    first_seed: int = 0
 
     @property
-    def known(self) -> bool:
-        """Whether anything can be said of the release as given."""
-        return 0 in self.found.releases_done()
+    def attacks(self) -> dict[str, Attack]:
+        """The attacks by name, without what stands beside them."""
+        return {one.name: one.attack for one in self.attempts if one.attack is not None and not one.is_reference}
 
-    def carry_out(self, runner: Runner) -> None:
-        """Do all tasks."""
-        self._runner = runner
-        carry_out(self.found, runner)
-        runner.end()
-        self._runner = None
-
-    def result(self) -> Audit:
-        """All that is known."""
-        left = None
-        if self._runner is not None:
-            total = max(self._runner.known, self.load.tasks)
-            left = f"This audit is not finished: {self._runner.done} of about {total} tasks are done."
-        return gather(self.found, omitted=self._omitted, tasks_left=left)
-
-    def show(self) -> None:
-        """Tell what is known so far: as soon as there is something, and then not so often that it takes long."""
-        begin = time.monotonic()
-        if self._so_far is not None and begin >= self._next and self.known:
-            self._so_far(self.result())
-            took = time.monotonic() - begin
-            self._next = begin + max(_SHOW_SECONDS, took / _SHOW_SHARE)
+    @cached_property
+    def sized(self) -> Counts:
+        """Counts of the size of those that the attacker will have."""
+        return self.given if isinstance(self.given, Counts) else counts_of_size(self.given, self.people)
 
 
-def seconds_of(time_budget: str | timedelta) -> float:
-    try:
-        seconds = parse_step(time_budget).total_seconds()
-    except InvalidData:
-        seconds = 0.0
-    if seconds <= 0:
-        raise InvalidSetting(
-            f"`time_budget` is {time_budget!r}; write a whole number and a unit, such as '20min' or '2h'."
-        )
-    return seconds
-
-
-def prepared(data: Any, **settings: Any) -> Dataset | Counts | Release | Trajectories:
-    """Prepare raw points; what is more than that already passes as it is."""
+def open_data(data: Any, truth: Trajectories | None, **settings: Any) -> tuple[Counts | Release, Trajectories | None]:
+    """Give what is to be published, and the people behind it; raw points are prepared first, with these settings."""
     given = {name: value for name, value in settings.items() if value is not None}
-    if isinstance(data, (Dataset, Counts, Release, Trajectories)):
-        if given:
-            name = next(iter(given))
-            raise InvalidSetting(
-                f"`{name}` is for a data frame of raw points; this {type(data).__name__} has its steps and locations."
+    if not isinstance(data, (Dataset, Counts, Release, Trajectories)):
+        if not hasattr(data, "columns") and not hasattr(data, "to_point_gdf"):
+            raise InvalidData(
+                f"A {type(data).__name__} cannot be audited; give a dataset, counts, a release, trajectories, or a data frame "
+                "of points."
             )
-        return data
-    if not hasattr(data, "columns") and not hasattr(data, "to_point_gdf"):
-        raise InvalidData(
-            f"A {type(data).__name__} cannot be audited; give a dataset, counts, a release, trajectories, or a data frame "
-            "of points."
+        from rekindle.prepare import dataset_from_frame  # Polars and narwhals take a while to load
+
+        data = dataset_from_frame(data, **given)
+    elif given:
+        name = next(iter(given))
+        raise InvalidSetting(
+            f"`{name}` is for a data frame of raw points; this {type(data).__name__} has its steps and locations.",
+            name,
         )
-    from rekindle.prepare import dataset_from_frame  # Polars and narwhals take a while to load
-
-    return dataset_from_frame(data, **given)
-
-
-def name_of(data: object) -> str | None:
-    info = data.info if isinstance(data, Dataset) else {}
-    return next((said for key in ("name", "source") if isinstance(said := info.get(key), str)), None)
-
-
-def open_data(
-    data: Dataset | Counts | Release | Trajectories, truth: Trajectories | None
-) -> tuple[Counts | Release, Trajectories | None]:
-    given: Counts | Release
+    own = truth is None
     if isinstance(data, Dataset):
-        given, truth, known = data.counts, truth or data.truth, truth is None
+        data, truth = data.counts, truth or data.truth
     elif isinstance(data, Trajectories):
-        given, truth, known = data.counts(), truth or data, truth is None
-    else:
-        given, known = data, False
-    if truth is not None and isinstance(given, Counts) and not known:
-        check_truth(given, truth)
-    if truth is not None and (truth.locations != given.locations or truth.calendar != given.calendar):
+        data, truth = data.counts(), truth or data
+    if truth is not None and isinstance(data, Counts) and not own:
+        check_truth(data, truth)
+    if truth is not None and (truth.locations != data.locations or truth.calendar != data.calendar):
         raise InvalidData(
             "The truth has other locations or times than the release; give it in those of the release, "
             "or give the dataset and the defence that made the release."
         )
-    return given, truth
+    return data, truth
 
 
-def attempts_of(attacks: Sequence[Attack], truth: Trajectories | None) -> list[Attempt]:
-    if not attacks:
-        raise InvalidSetting("There is no attack to audit with; give at least one, or None for all.")
+def name_of(data: object) -> str | None:
+    """What a dataset says that it is called."""
+    info = data.info if isinstance(data, Dataset) else {}
+    return next((said for key in ("name", "source") if isinstance(said := info.get(key), str)), None)
+
+
+def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None) -> list[Attempt]:
+    """Give attacks their names, and what stands beside them."""
     names = {kind: name for name, kind in ATTACKS.items()}
     found = {one.name: one for one in REFERENCE_ATTEMPTS}
     for attack in attacks:
         if not isinstance(attack, Attack):
             raise InvalidSetting(
-                f"{attack!r} is not an attack: it must be an object of a subclass of rekindle.Attack."
+                f"{attack!r} is not an attack: it must be an object of a subclass of rekindle.Attack.", "attacks"
             )
         name = base = names.get(type(attack), type(attack).__name__)
         number = 1
@@ -358,19 +159,125 @@ def attempts_of(attacks: Sequence[Attack], truth: Trajectories | None) -> list[A
             number += 1
             name = f"{base} {number}"
         found[name] = Attempt(name, attack)
+    if len(found) == len(REFERENCE_ATTEMPTS):
+        raise InvalidSetting("There is no attack to audit with; give at least one, or None for all.", "attacks")
     if truth is not None:
         found[PERFECT] = Attempt(PERFECT)
     return list(found.values())
 
 
-def _defences(defences: Iterable[Defence]) -> list[Defence]:
+def distinct(defences: Iterable[Defence]) -> list[Defence]:
+    """Check that all are defences, and none is there twice."""
     chosen: dict[str, Defence] = {}
     for defence in defences:
         if not isinstance(defence, Defence):
             raise InvalidSetting(
-                f"{defence!r} is not a defence: it must be an object of a subclass of rekindle.Defence."
+                f"{defence!r} is not a defence: it must be an object of a subclass of rekindle.Defence.", "defences"
             )
         if defence.describe() in chosen:
-            raise InvalidSetting(f"The defence {defence.describe()} is listed twice.")
+            raise InvalidSetting(f"The defence {defence.describe()} is listed twice.", "defences")
         chosen[defence.describe()] = defence
     return list(chosen.values())
+
+
+def default_defences(given: Counts | Release, truth: Trajectories | None, most: int = DEFENCES[0]) -> list[Defence]:
+    """Choose eight defences: two thresholds, rounding, noise of two budgets, larger cells, longer steps, a sample.
+
+    The sample needs the people, so it is left out where they are not known.
+
+    Parameters
+    ----------
+    given, truth
+        What is to be published, and the people.
+    most
+        How many at most: the first of a list in which different kinds come first.
+    """
+    chosen: dict[Defence, int] = {
+        Suppress(below=3): 6,
+        Suppress(below=10): 0,
+        Round(to=5): 4,
+        GeometricNoise(epsilon=1.0, per="event"): 2,
+        PRESETS["google-community-mobility"]: 7,
+        CoarserSpace(km=3 * (given.locations.spacing_km or 1.0)): 1,
+        CoarserTime(step=_longer_step(given)): 3,
+    }
+    if truth is not None and isinstance(given, Counts):
+        chosen[Sample(share=0.5)] = 5
+    return [one for one, rank in chosen.items() if rank < most]
+
+
+def _longer_step(given: Counts | Release) -> timedelta | str:
+    """At least three times the step, a round number where there is one."""
+    step = given.calendar.step
+    fits = [text for text in _LONGER if parse_step(text) >= 3 * step and not parse_step(text) % step]
+    return fits[0] if fits else timedelta(days=1)
+
+
+def built_in(names: Iterable[str], effort: str = "normal") -> list[Attack]:
+    """The built-in attacks of these names, with an effort where they have that setting."""
+    return [ATTACKS[name](**({"effort": effort} if has_effort(name) else {})) for name in names]
+
+
+def has_effort(name: str) -> bool:
+    """Whether a built-in attack has the setting."""
+    return "effort" in ATTACKS[name]().settings()
+
+
+def within_reach(counts: Counts) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The built-in attacks that counts of this size are beyond, each with the reason; and the names of the others."""
+    reasons = {name: reason for name, kind in ATTACKS.items() if (reason := kind().why_not(counts)) is not None}
+    return reasons, tuple(name for name in ATTACKS if name not in reasons)
+
+
+def alternatives(plan: Plan, free: frozenset[str]) -> list[Plan]:
+    """All plans with what was asked for, the one that says most first.
+
+    A weak attack tells the owner of the data that there is little risk where there is much: so the effort is the last
+    to go, but for the defences, without which the owner only learns that there is a problem.
+
+    Parameters
+    ----------
+    plan
+        What was asked for.
+    free
+        Which of attacks, seeds, defences and thorough nobody asked for.
+    """
+    _, able = within_reach(plan.sized)
+    fast = tuple(name for name in able if not has_effort(name))
+    found = []
+    for names in dict.fromkeys((able, fast, fast[-1:])) if "attacks" in free else ((),):
+        efforts = ("normal", "low") if any(map(has_effort, names)) else ("normal",)
+        steps = [(effort, orders, DEFENCES[0], True) for effort, orders in product(efforts, range(SEEDS, 0, -1))]
+        steps += [(efforts[-1], 1, most, False) for most in DEFENCES]
+        for effort, orders, most, more in steps:
+            attempts = attempts_of(built_in(names, effort), plan.truth) if names else plan.attempts
+            defences = default_defences(plan.given, plan.truth, most) if "defences" in free else plan.defences
+            seeds = orders if "seeds" in free else plan.seeds
+            thorough = more if "thorough" in free else plan.thorough
+            found.append(replace(plan, attempts=attempts, defences=defences, seeds=seeds, thorough=thorough))
+    return found
+
+
+def omissions(plan: Plan, free: frozenset[str]) -> Iterator[str]:
+    """What a plan leaves out of the full one where it could choose, and the setting that gets it, in sentences."""
+    if "attacks" in free:
+        beyond, able = within_reach(plan.sized)
+        for name, reason in beyond.items():
+            yield f"{name.capitalize()} is not tried. {reason} The other attacks find less, so the risk may be higher than they show."
+        for name in able:
+            if name not in plan.attacks:
+                yield f"{name.capitalize()} is not tried, so the risk may be higher than shown: name it in `attacks`."
+        if any(one.settings().get("effort") == "low" for one in plan.attacks.values()):
+            yield "Habits tries with low effort, so the risk may be higher than shown: `effort='normal'` tries harder."
+    if "seeds" in free and plan.seeds < SEEDS:
+        orders = "one row order is" if plan.seeds == 1 else f"{plan.seeds} row orders are"
+        yield f"Only {orders} tried, so the limits are rougher: `seeds={SEEDS}` tries more."
+    usual, tried = len(default_defences(plan.given, plan.truth)), len(plan.defences)
+    if "defences" in free and tried < usual:
+        number = {0: "none is", 1: "only one is"}.get(tried, f"only {tried} are")
+        yield f"Of the {usual} usual defences, {number} tried: name others in `defences`."
+    if "thorough" in free and not plan.thorough:
+        yield (
+            "Not tried are the second best repair of each release, an attacker who has to guess the number of people, and the "
+            "first days alone: `thorough=True` tries them."
+        )

@@ -603,7 +603,8 @@ class Audit:
         people = tuple(replace(person, person=ranks[person.person]) for person in self.people)
         truth = self.truth
         if truth is not None:
-            ids = tuple(ranks[name] for name in truth.people_ids)
+            # Those who are never counted have no exposure, and come last.
+            ids = tuple(ranks.setdefault(name, str(len(ranks) + 1)) for name in truth.people_ids)
             truth = Trajectories(truth.cells, truth.locations, truth.calendar, ids)
         releases = tuple(
             replace(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,21 +12,20 @@ from typing import Any, Literal
 
 from rekindle import checks
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing.extent import USUAL_WORK, Extent, Forecast, forecast, within_reach
+from rekindle.auditing.entry import audit, seconds_of
 from rekindle.auditing.families import Family, families_of
+from rekindle.auditing.forecast import USUAL_WORK, Forecast, choose, works_of
 from rekindle.auditing.gather import gather
-from rekindle.auditing.plan import attempts_of, audit, name_of, open_data, prepared, seconds_of
+from rekindle.auditing.plan import Plan, attempts_of, built_in, has_effort, name_of, open_data, within_reach
 from rekindle.auditing.recommendation import AS_GIVEN, Candidate, Recommendation, judge_release
 from rekindle.auditing.results import Audit
-from rekindle.auditing.stages import Findings, Plan, carry_out
+from rekindle.auditing.stages import Findings, carry_out
 from rekindle.auditing.store import Store
-from rekindle.auditing.tasks import Result
 from rekindle.auditing.work import measure_slowness
 from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import Chain, Defence
 from rekindle.errors import InvalidData, RekindleError, Stopped
 from rekindle.evaluation import utility
-from rekindle.memory import counts_of_size
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.progress import Progress, shown_in_notebooks
 
@@ -136,12 +134,12 @@ def recommend(
     >>> found.evidence.settings["seed"] != found.settings["search"]["seed"]
     True
     """
-    given, truth = open_data(prepared(data), truth)
+    begin = time.monotonic()
+    given, truth = open_data(data, truth)
     if truth is None:
         raise InvalidData(
             "Without the truth nobody knows what a release gives away, so none can be recommended; give data that has it."
         )
-    begin = time.monotonic()
     budget = None if time_budget is None else seconds_of(time_budget)
     limits = {
         "max_exposed": checks.whole("max_exposed", max_exposed),
@@ -150,99 +148,80 @@ def recommend(
     }
     attacks = None if attacks is None else list(attacks)
     seeds = None if seeds is None else checks.whole("seeds", seeds, least=1)
-    people = None if people is None else checks.whole("people", people, least=1)
     chosen, left_out = families_of(given, truth, families)
-    plan = _plan(given, truth, chosen, attacks, seeds=seeds, seed=seed, people=people, budget=budget)
-    plan = replace(plan, name=name or name_of(data), command=command)
+    plan = Plan(
+        given=given,
+        truth=truth,
+        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth),
+        defences=[one for each in chosen for one in each.defences[:: math.ceil(len(each.defences) / _ROUNDS)]],
+        required=False,
+        seeds=_SEEDS if seeds is None else min(seeds, _SEEDS),
+        people=None if people is None else checks.whole("people", people, least=1),
+        name=name or name_of(data),
+        command=command,
+        thorough=False,
+        first_seed=checks.whole("seed", seed),
+    )
+    plan = _affordable(plan, attacks is None, budget)
     search = _Search(plan, truth, chosen, left_out, limits, so_far)
-    load = forecast(plan)
-    told = _Told(progress, load.work)
-    if announce is not None:
-        with workers_of(workers, cluster) as where:
+    work = sum(works_of(plan))
+    told = _Told(progress, work)
+    with workers_of(workers, cluster) as where:
+        if announce is not None:
             where.prepare()
-            announce(
-                Forecast.of(
-                    plan,
-                    cores=where.cores,
-                    slowness=measure_slowness(),
-                    here=cluster is None,
-                    chosen=frozenset(),
-                    omitted=(),
+            slowness, here = measure_slowness(), cluster is None
+            announce(Forecast.of(plan, where.cores, slowness, here=here, chosen=frozenset(), omitted=()))
+        runner = Runner(Store(cache), where, told, expected=work)
+        for number in range(1, _CONFIRMATIONS + 1):
+            search.run(runner, begin, budget)
+            best = search.best or search.last_resort
+            if best is None:
+                break
+            left = None if budget is None else (budget - (time.monotonic() - begin)) / 2
+            told.next()
+            try:
+                evidence = audit(
+                    given,
+                    truth=truth,
+                    attacks=attacks,
+                    defences=[] if best.defence is None else [best.defence],
+                    seeds=seeds,
+                    seed=plan.first_seed + number * _APART,
+                    people=people,
+                    membership=membership,
+                    time_budget=None if left is None else timedelta(seconds=max(left, 1.0)),
+                    name=plan.name,
+                    command=command,
+                    workers=workers,
+                    cluster=cluster,
+                    cache=cache,
+                    progress=told,
                 )
-            )
-    store, found = Store(cache), dict[str, Result]()
-    for number in range(1, _CONFIRMATIONS + 1):
-        with suppress(OutOfTime), workers_of(workers, cluster) as where:
-            search.run(Runner(store, where, told, expected=load.work, found=found), begin, budget)
-        best = search.best or search.last_resort
-        if best is None:
-            break
-        left = None if budget is None else (budget - (time.monotonic() - begin)) / 2
-        told.next()
-        try:
-            evidence = audit(
-                given,
-                truth=truth,
-                attacks=attacks,
-                defences=[] if best.defence is None else [best.defence],
-                seeds=seeds,
-                seed=plan.first_seed + number * _APART,
-                people=people,
-                membership=membership,
-                time_budget=None if left is None else timedelta(seconds=max(left, 1.0)),
-                name=plan.name,
-                command=command,
-                workers=workers,
-                cluster=cluster,
-                cache=cache,
-                progress=told,
-            )
-        except Stopped:
-            search.out_of_time = True
-            break
-        if search.confirm(best, evidence):
-            break
-    else:
-        search.gave_up = True
+            except Stopped:
+                search.out_of_time = True
+                break
+            if search.confirm(best, evidence):
+                break
+        else:
+            search.gave_up = True
     return search.result()
 
 
-def _plan(
-    given: Counts | Release,
-    truth: Trajectories,
-    families: Sequence[Family],
-    attacks: list[Attack] | None,
-    *,
-    seeds: int | None,
-    seed: int,
-    people: int | None,
-    budget: float | None,
-) -> Plan:
+def _affordable(plan: Plan, free: bool, budget: float | None) -> Plan:
     """About what the search does: by the size of the data and the time that was asked for, not by the clock."""
-    sized = given if isinstance(given, Counts) else counts_of_size(given, people)
-    defences = [one for family in families for one in family.defences[:: math.ceil(len(family.defences) / _ROUNDS)]]
-
-    def plan_of(extent: Extent) -> Plan:
-        return Plan(
-            given=given,
-            truth=truth,
-            sized=sized,
-            attempts=attempts_of(extent.make_attacks() if attacks is None else attacks, truth),
-            defences=defences,
-            required=False,
-            seeds=extent.seeds,
-            people=people,
-            thorough=False,
-            first_seed=checks.whole("seed", seed),
+    _, able = within_reach(plan.sized)
+    fast = tuple(one for one in able if not has_effort(one))[-1:]
+    slow = tuple(one for one in able if has_effort(one))
+    plans = [
+        replace(
+            plan,
+            attempts=attempts_of(built_in(names, "low"), plan.truth) if free else plan.attempts,
+            seeds=seeds,
         )
-
-    _, able = within_reach(sized)
-    fast = tuple(one for one in able if "effort" not in ATTACKS[one]().settings())[-1:]
-    slow = tuple(one for one in able if "effort" in ATTACKS[one]().settings())
-    most = _SEEDS if seeds is None else min(seeds, _SEEDS)
-    extents = [Extent(names, "low", count) for names in (fast + slow, fast) for count in range(most, 0, -1)]
-    work = USUAL_WORK if budget is None else _SEARCHED * _ORDINARY_CORES * budget
-    return next((plan for one in extents if forecast(plan := plan_of(one)).work <= work), plan_of(extents[-1]))
+        for names in (fast + slow, fast)
+        for seeds in range(plan.seeds, 0, -1)
+    ]
+    return plans[choose(plans, USUAL_WORK if budget is None else _SEARCHED * _ORDINARY_CORES * budget)]
 
 
 class _Told:
@@ -329,7 +308,7 @@ class _Search:
         return one.exposed <= self._exposed and one.advantage.high <= self._advantage and one.confirmed is not False
 
     def run(self, runner: Runner, begin: float, budget: float | None) -> None:
-        """Try until nothing that could be better is left. Raises `OutOfTime` when the time is up."""
+        """Try until nothing that could be better is left, or the time is up."""
         if self.out_of_time:
             return
 
@@ -350,7 +329,6 @@ class _Search:
                     judge(asked)
         except OutOfTime:
             self.out_of_time = True
-            raise
 
     def _open(self, phase: int) -> list[_Ladder]:
         """The families of a phase, with what each setting loses."""
@@ -469,14 +447,13 @@ class _Search:
 
     def _settings(self) -> dict[str, Any]:
         plan = self._plan
-        attacks = [one for one in plan.attempts if one.attack is not None and not one.is_reference]
         return {
             "name": plan.name,
             "command": plan.command,
             "families": list(dict.fromkeys(one.name for one in self._families)),
             "people": self._people.people,
             "search": {
-                "attacks": {one.name: one.attack.settings() for one in attacks if one.attack is not None},
+                "attacks": {name: attack.settings() for name, attack in plan.attacks.items()},
                 "row_orders": plan.seeds,
                 "seed": plan.first_seed,
             },

@@ -1,4 +1,4 @@
-"""The tasks of an audit in their order: publish, choose the attacker's repairs, attack, compare; the release as given first.
+"""The tasks of an audit in their order: attack the release as given, choose repairs, attack the others, compare, test.
 
 The attacker is the strongest of several. Where numbers are withheld, changed or noisy, there are several ways to repair them.
 To keep the number of tasks in check, the repairs are compared with one fast attack under the first row order, and the best
@@ -7,38 +7,37 @@ two are used with all attacks and row orders. Counts in which nothing moves are 
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rekindle.attacks import Enhanced
 from rekindle.auditing import work
-from rekindle.auditing.store import Task, digest
+from rekindle.auditing.plan import Plan
+from rekindle.auditing.results import Repairs
 from rekindle.auditing.tasks import (
     FROZEN,
-    GROWTH,
     PERFECT,
     Attempt,
-    Published,
     Result,
+    Task,
     attack_counts,
-    attack_first_days,
     compare_recoveries,
-    publish,
-    repair_release,
+    identity,
     tell_membership,
 )
-from rekindle.auditing.workers import Runner, Stage
-from rekindle.defences import Defence
+from rekindle.auditing.workers import Batch, Runner
+from rekindle.defences import Defence, NothingLeft
+from rekindle.errors import InvalidSetting, RekindleError
+from rekindle.evaluation import utility
 from rekindle.membership.infer import Method
 from rekindle.model import AWAY, Counts, Release, Trajectories
-from rekindle.repairing import REPAIRS, hold_still
+from rekindle.repairing import REPAIRS, exact_totals, guess_people, hold_still
 
-__all__ = ["AS_PUBLISHED", "KEPT", "SCOUT", "Choice", "Findings", "Plan", "carry_out"]
+__all__ = ["AS_PUBLISHED", "KEPT", "SCOUT", "Findings", "Published", "Tried", "carry_out", "days_grown"]
 
 SCOUT = Attempt("enhanced", Enhanced())
 """The attack that repairs are compared with."""
@@ -46,83 +45,261 @@ SCOUT = Attempt("enhanced", Enhanced())
 AS_PUBLISHED = "as published"
 """No repair: the numbers are exact, whatever they add up to."""
 
-PeopleFrom = Literal["given", "truth", "counts", "largest total", "estimate"]
-"""Where the number of people comes from: it was set; the truth says it; every step has the same total (or a larger number was
-given with the counts); the largest total of exact numbers; an estimate from numbers that are not exact."""
-
 KEPT = 2
 """How many repairs go on, where the audit is thorough."""
 
+GROWTH = (1, 2, 4, 7, 14, 28, 60, 120, 240)
+"""Numbers of days after which it is measured how exposure grows; an attack that revises earlier days runs again for each."""
+
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What is to be tried.
+class Published:
+    """One draw of a release, and the people in it where they are known.
 
     Attributes
     ----------
-    given, truth
-        The release, and the people behind it where they are known.
-    sized
-        Counts of the size of those that the attacker will have.
-    attempts
-        References, attacks and, with the truth, the perfect recovery.
-    defences
-        What is tried on the release.
-    required
-        Whether a defence that cannot be applied is an error.
-    seeds
-        How many row orders.
+    release
+        What is published.
+    exact
+        Whether every number is the true one, so that there is nothing to repair.
+    guess
+        How many people an attacker takes to be in it who has to guess: the largest total where the numbers are exact.
     people
-        How many people the attacker takes to be in the release as given, where that was set.
-    membership
-        How it is tested who is in the data at all.
-    note
-        How the data was read, where somebody said so.
-    name, command
-        What the dataset is called, and the command that audits it, where somebody said so.
-    thorough
-        Whether also to try the second best repair, an attacker who has to guess the number of people, and the first days alone.
-    first_seed
-        The seed of the first row order and draw; the others follow it.
+        How many people the attacker takes to be in it.
+    truth
+        The people who are in the release, at its resolution.
+    original
+        The same people at their original resolution.
+    rows
+        (people,) int64: which of all true people they are.
+    utility
+        How much use is left, by the name of the metric; None where that is not known.
     """
 
-    given: Counts | Release
+    release: Release
+    exact: bool
+    guess: int
+    people: int
     truth: Trajectories | None
-    sized: Counts
-    attempts: list[Attempt]
-    defences: Sequence[Defence]
-    required: bool
-    seeds: int
-    people: int | None
-    membership: tuple[Method, ...] = ()
-    note: str | None = None
-    name: str | None = None
-    command: str | None = None
-    thorough: bool = True
-    first_seed: int = 0
+    original: Trajectories | None
+    rows: NDArray[np.int64] | None
+    utility: dict[str, float] | None
+    _counts: dict[tuple[str, int], Counts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan, true_counts: Counts | None, defence: Defence | None) -> Published:
+        """Protect the data once, and bring the truth to the same resolution."""
+        given, truth = plan.given, plan.truth
+        release, coarse, scale = given if isinstance(given, Release) else Release.of(given), truth, 1.0
+        if defence is not None:
+            from_people = truth if defence.needs_people and isinstance(given, Counts) else None
+            release, scale = defence(given if from_people is None else from_people), defence.scale
+            coarse = None if truth is None else defence.coarsen(truth)
+        # Counts that are given as such are exact, even where they all share a divisor.
+        exact = (defence is None and isinstance(given, Counts)) or exact_totals(release) is not None
+        guess = int(release.values.sum(axis=1).max()) if exact else guess_people(release)
+        if plan.people is not None:
+            # A sample may hold more than its share.
+            people = plan.people if defence is None else max(round(plan.people / scale), guess if exact else 1)
+        elif coarse is not None:
+            people = coarse.people
+        else:
+            people = given.people if isinstance(given, Counts) else guess
+        rows, original = None, truth
+        if coarse is not None and truth is not None:
+            rows = _rows(coarse, truth)
+            if len(rows) < truth.people:
+                observed = None if truth.observed is None else truth.observed[rows]
+                original = Trajectories(
+                    truth.cells[rows], truth.locations, truth.calendar, coarse.people_ids, observed
+                )
+        use = None if true_counts is None else utility(true_counts, release, scale=scale).to_json()
+        return cls(release, exact, guess, people, coarse, original, rows, use)
+
+    def counts(self, repair: str, people: int) -> Counts:
+        """What an attacker makes of it who takes so many people to be in it."""
+        if (repair, people) not in self._counts:
+            release = self.release
+            if self.exact:
+                counts = Counts(release.values.astype(np.int32), release.locations, release.calendar, people)
+                # A repair keeps exact numbers. The reference does not: it leaves everyone where they are.
+                self._counts[repair, people] = hold_still(counts) if repair == FROZEN else counts
+            else:
+                self._counts[repair, people] = REPAIRS[repair](release, people)
+        return self._counts[repair, people]
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which repairs of a release are kept.
+def _rows(coarse: Trajectories, truth: Trajectories) -> NDArray[np.int64]:
+    """Which of all true people are in a release: (people in it,) int64."""
+    row = {name: row for row, name in enumerate(truth.people_ids)}
+    try:
+        return np.array([row[name] for name in coarse.people_ids], np.int64)
+    except KeyError as error:
+        raise InvalidSetting(f"The defence gave the truth a person {error.args[0]!r} who was not in it.") from None
+
+
+@dataclass(eq=False)
+class Tried:
+    """One release, and what was found in it so far.
 
     Attributes
     ----------
+    plan
+        What was to be tried.
+    defence
+        What was done; None for the release as given.
+    draws
+        What was published, by seed.
+    given
+        Counts of the release as given, as the attacker takes it.
     kept
-        The best two in which anything moves, the best first; one where there was nothing to compare.
-    accuracy
-        Of the scout with each repair; empty where there was nothing to compare.
-    true_counts
-        Of the scout on the true counts.
+        The repairs that are used with all attacks, the best first.
+    repairs
+        How they were chosen; None where there was nothing to compare.
+    results
+        By seed, name of the attempt and repair, as far as they are there; `wanted` lists all.
+    guessed
+        What is reached with the number of people guessed, by seed: the same attack and repair as the strongest.
+    membership
+        By method.
     """
 
-    kept: tuple[str, ...]
-    accuracy: dict[str, float] = field(default_factory=dict)
-    true_counts: float | None = None
+    plan: Plan
+    defence: Defence | None
+    draws: list[Published]
+    given: Counts | None = None
+    kept: tuple[str, ...] = ()
+    repairs: Repairs | None = None
+    wanted: list[tuple[int, str, str]] = field(default_factory=list)
+    results: dict[tuple[int, str, str], Result] = field(default_factory=dict)
+    guessed: dict[int, Result] = field(default_factory=dict)
+    membership: dict[Method, Result] = field(default_factory=dict)
+    _scouted: dict[str, Result] = field(default_factory=dict)
 
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return "As given" if self.defence is None else self.defence.label
 
-Draw = tuple[int, int]
-"""A release (0 is the one as given) and a seed."""
+    def counts(self, seed: int, repair: str) -> Counts:
+        """What the attacker has."""
+        return self.draws[seed].counts(repair, self.draws[seed].people)
+
+    def scout(self) -> Batch:
+        """Try the repairs under the first row order, and the true counts beside them, where there is anything to repair."""
+        published = self.draws[0]
+        if published.exact or published.truth is None:
+            return {}, self._scouted
+        counts = {repair: self.counts(0, repair) for repair in REPAIRS} | {AS_PUBLISHED: published.truth.counts()}
+        return {repair: self._task(0, SCOUT, one) for repair, one in counts.items()}, self._scouted
+
+    def choose_repairs(self) -> None:
+        """Keep the best repairs, when all were tried."""
+        if not self._scouted:
+            self.kept = (AS_PUBLISHED if self.draws[0].exact else next(iter(REPAIRS)),)
+            return
+        accuracy = {repair: float(np.nanmean(one.arrays["accuracy"])) for repair, one in self._scouted.items()}
+        true_counts = accuracy.pop(AS_PUBLISHED)
+        ranked = sorted(accuracy, key=accuracy.__getitem__, reverse=True)
+        # Where nothing ever moves, every attack finds the same, and the reference "frozen" has it already.
+        moving = [repair for repair in ranked if _moves(self.counts(0, repair))]
+        self.kept = tuple((moving or ranked)[: KEPT if self.plan.thorough else 1])
+        self.repairs = Repairs(SCOUT.name, accuracy, self.kept, true_counts)
+
+    def attack(self) -> Batch:
+        """Try everything, one row order after the other: what stands beside the attacks, then the strongest first."""
+        references = [one for one in self.plan.attempts if one.is_reference]
+        order = [*references, *(one for one in reversed(self.plan.attempts) if not one.is_reference)]
+        tasks = {
+            (seed, one.name, repair): self._task(seed, one, self.counts(seed, repair))
+            for seed in range(self.plan.seeds)
+            for one in order
+            # References, which every attack stands beside, have one repair: their own, or the best.
+            for repair in ((one.repair,) if one.repair else self.kept[:1] if one.is_reference else self.kept)
+        }
+        self.wanted = list(tasks)
+        return tasks, self.results
+
+    def guess_people(self) -> Batch:
+        """Repeat the strongest attack where the number of people must be guessed, and the guess is wrong."""
+        if self.plan.truth is None or not self.plan.thorough or all(draw.guess == draw.people for draw in self.draws):
+            return {}, self.guessed
+        name, repair = self.strongest
+        attempt = next(one for one in self.plan.attempts if one.name == name)
+        guesses = [draw.counts(repair, draw.guess) for draw in self.draws]
+        return {seed: self._task(seed, attempt, counts) for seed, counts in enumerate(guesses)}, self.guessed
+
+    def tell_membership(self) -> Batch:
+        """Test who is in the data at all, in the first draw."""
+        plan, published = self.plan, self.draws[0]
+        given = isinstance(plan.given, Release)
+        tasks = {
+            method: Task(
+                tell_membership,
+                (published.release, published.truth, self.defence, given, method, 0),
+                work.membership(plan.sized, method),
+            )
+            for method in (plan.membership if published.truth is not None else ())
+        }
+        return tasks, self.membership
+
+    def _task(self, seed: int, attempt: Attempt, counts: Counts) -> Task:
+        """A task that depends only on what the attacker has: equal counts are attacked once."""
+        published = self.draws[seed]
+        # Recoveries of the release as given are kept, to be shown and compared.
+        keep = self.defence is None or counts == self.given
+        return Task(
+            attack_counts,
+            (counts, published.truth, published.original, attempt.attack, self.plan.first_seed + seed, keep),
+            work.attacking(attempt.attack, counts, compared=published.truth is not None),
+            reports=True,
+        )
+
+    def seeds(self, name: str, repair: str) -> int:
+        """How many row orders of an attempt are done, from the first on; no more than those of chance, which it is compared with."""
+        chance = [other for seed, of, other in self.wanted if (seed, of) == (0, "chance")]
+        for seed in range(self.plan.seeds):
+            if any(key not in self.results for key in ((seed, name, repair), (seed, "chance", *chance[:1]))):
+                return seed
+        return self.plan.seeds
+
+    def best_repair(self, name: str) -> str | None:
+        """The repair with which an attempt finds most; the first where the truth is not known, None if nothing is done."""
+        tried = [repair for seed, of, repair in self.wanted if (seed, of) == (0, name) and self.seeds(name, repair)]
+        if self.plan.truth is None or not tried:
+            return tried[0] if tried else None
+        return max(tried, key=lambda repair: self.accuracy(name, repair))
+
+    def accuracy(self, name: str, repair: str) -> float:
+        """Mean accuracy of an attempt over people and row orders."""
+        done = [self.results[seed, name, repair] for seed in range(self.seeds(name, repair))]
+        return float(np.mean([np.nanmean(one.arrays["accuracy"]) for one in done]))
+
+    def best(self, name: str) -> list[Result]:
+        """The results of an attempt with its best repair, by row order."""
+        repair = self.best_repair(name)
+        return [] if repair is None else [self.results[at, name, repair] for at in range(self.seeds(name, repair))]
+
+    @property
+    def attempts_done(self) -> list[str]:
+        """The names of the attempts that something is known of."""
+        return [one.name for one in self.plan.attempts if self.best_repair(one.name) is not None]
+
+    @property
+    def can_be_shown(self) -> bool:
+        """The release as given as soon as all that stands beside the attacks is known, another when every attack was tried.
+
+        Or it would look better than the release as given only because its strongest attack is still to come.
+        """
+        needed = {one.name for one in self.plan.attempts if one.is_reference or self.defence is not None}
+        return needed <= set(self.attempts_done)
+
+    @property
+    def strongest(self) -> tuple[str, str]:
+        """The attempt that finds most, chance and perfect left out, and its repair. It needs the truth."""
+        names = [name for name in self.attempts_done if name not in ("chance", PERFECT)]
+        tried = [(name, repair) for name in names if (repair := self.best_repair(name)) is not None]
+        return max(tried, key=lambda one: self.accuracy(*one))
 
 
 @dataclass(eq=False)
@@ -133,389 +310,121 @@ class Findings:
     ----------
     plan
         What was to be tried.
-    defences
-        Those that could be applied, by their place in the plan; None, at 0, for the release as given.
+    releases
+        The release as given at 0, and those of the defences that could be applied, by their place in the plan from 1.
     left_out
-        The others by their label, with the reason.
-    draws
-        What was published.
-    counts
-        What the attacker made of it, by draw and repair.
-    choices
-        By release.
-    wanted
-        What is to be tried on each release: the keys of `results`.
-    results
-        By draw, name of the attempt and repair, as far as they are there.
-    guessed
-        What is reached with the number of people guessed, by draw: the same attack and repair as the strongest.
+        The other defences by their label, with the reason.
     compared
-        By two recoveries, each the name of an attempt and a seed: how far they agree.
-    membership
-        By release and method.
+        By two recoveries of the release as given, each the name of an attempt and a seed: how far they agree.
     grown
-        By name of the attempt and number of days: what is found in the first days alone.
+        By name of the attempt and number of days: what is found in the first days of the release as given alone.
     """
 
     plan: Plan
-    defences: dict[int, Defence | None] = field(default_factory=dict)
+    releases: dict[int, Tried] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-    draws: dict[Draw, Published] = field(default_factory=dict)
-    counts: dict[tuple[Draw, str], Counts] = field(default_factory=dict)
-    choices: dict[int, Choice] = field(default_factory=dict)
-    wanted: dict[int, list[tuple[Draw, str, str]]] = field(default_factory=dict)
-    results: dict[tuple[Draw, str, str], Result] = field(default_factory=dict)
-    guessed: dict[Draw, Result] = field(default_factory=dict)
     compared: dict[tuple[tuple[str, int], tuple[str, int]], Result] = field(default_factory=dict)
-    membership: dict[tuple[int, Method], Result] = field(default_factory=dict)
     grown: dict[tuple[str, int], Result] = field(default_factory=dict)
-    _digests: dict[int, tuple[Any, str | None]] = field(default_factory=dict)
 
     @property
-    def people_from(self) -> PeopleFrom:
-        """Where the number of people in the release as given comes from."""
-        plan = self.plan
-        if plan.people is not None:
-            return "given"
-        if plan.truth is not None:
-            return "truth"
-        if isinstance(plan.given, Counts) and (np.ptp(plan.given.totals) == 0 or plan.given.away.min() > 0):
-            return "counts"
-        return "largest total" if self.draws[0, 0].exact else "estimate"
+    def given(self) -> Tried:
+        """The release as given."""
+        return self.releases[0]
+
+    @cached_property
+    def digests(self) -> tuple[str | None, str | None]:
+        """What tells the data from other data: of what was given, and of the truth."""
+        return identity(self.plan.given), identity(self.plan.truth)
 
     @property
-    def people_known(self) -> bool:
-        """Whether the attacker knows how many people there are."""
-        return self.people_from in ("given", "truth", "counts")
-
-    def people(self, draw: Draw) -> int:
-        """How many people the attacker takes to be in a release."""
-        plan, published, defence = self.plan, self.draws[draw], self.defences[draw[0]]
-        if plan.people is not None and defence is None:
-            return plan.people
-        if plan.people is not None and defence is not None:
-            least = published.guess if published.exact else 1  # a sample may hold more than its share
-            return max(round(plan.people / defence.scale), least)
-        if published.truth is not None:
-            return published.truth.people
-        return plan.given.people if isinstance(plan.given, Counts) else published.guess
-
-    def repairs(self, draw: Draw, attempt: Attempt) -> tuple[str, ...]:
-        """The repairs that an attempt is tried with: references, which every attack stands beside, with the best only."""
-        if attempt.repair is not None:
-            return (attempt.repair,)
-        kept = self.choices[draw[0]].kept
-        return kept[:1] if attempt.is_reference else kept
-
-    def seeds(self, at: int, name: str, repair: str) -> int:
-        """How many row orders of an attempt are done, from the first on; no more than those of chance, which it is compared with."""
-        guesses = [repair for draw, other, repair in self.results if draw == (at, 0) and other == "chance"][:1]
-        for seed in range(self.plan.seeds):
-            if ((at, seed), name, repair) not in self.results:
-                return seed
-            if not guesses or ((at, seed), "chance", guesses[0]) not in self.results:
-                return seed
-        return self.plan.seeds
-
-    def repairs_done(self, at: int, name: str) -> list[str]:
-        """The repairs with which an attempt is done, under the first row order at least."""
-        tried = [repair for draw, other, repair in self.wanted.get(at, ()) if draw == (at, 0) and other == name]
-        return [repair for repair in tried if self.seeds(at, name, repair)]
-
-    def best_repair(self, at: int, name: str) -> str:
-        """The repair with which an attempt finds most; the first where the truth is not known."""
-        tried = self.repairs_done(at, name)
-        if self.plan.truth is None:
-            return tried[0]
-        return max(tried, key=lambda repair: self.accuracy(at, name, repair))
-
-    def accuracy(self, at: int, name: str, repair: str) -> float:
-        """Mean accuracy of an attempt over people and row orders."""
-        done = [self.results[(at, seed), name, repair] for seed in range(self.seeds(at, name, repair))]
-        return float(np.mean([np.nanmean(one.arrays["exposure.accuracy"]) for one in done]))
-
-    def attempts_done(self, at: int) -> list[str]:
-        """The names of the attempts that something is known of."""
-        return [one.name for one in self.plan.attempts if self.repairs_done(at, one.name)]
-
-    def releases_done(self) -> list[int]:
-        """The releases that can be shown: the one as given as soon as all that stands beside the attacks is known.
-
-        A defence is shown when every attack was tried on it, or it would look better than the release as given only because
-        its strongest attack is still to come.
-        """
-        references = {attempt.name for attempt in self.plan.attempts if attempt.is_reference}
-        everything = {attempt.name for attempt in self.plan.attempts}
-        return [
-            at for at in sorted(self.defences) if (everything if at else references) <= set(self.attempts_done(at))
-        ]
-
-    def strongest(self, at: int) -> tuple[str, str]:
-        """The attempt that finds most, chance and perfect left out, and its repair. It needs the truth."""
-        names = [name for name in self.attempts_done(at) if name not in ("chance", PERFECT)]
-        tried = [(name, self.best_repair(at, name)) for name in names]
-        return max(tried, key=lambda one: self.accuracy(at, *one))
-
-    def digest(self, data: Counts | Release | Trajectories | None) -> str | None:
-        """The digest of data, computed once."""
-        if id(data) not in self._digests:
-            self._digests[id(data)] = (data, digest(data))
-        return self._digests[id(data)][1]
+    def known(self) -> bool:
+        """Whether anything can be said of the release as given."""
+        return 0 in self.releases and self.given.can_be_shown
 
 
 def carry_out(found: Findings, runner: Runner) -> None:
     """Do everything: the release as given first, then the defences, then what compares and tests."""
-    runner.run([_publish(found, 0)])
-    runner.run(
-        [
-            _attack(found, 0),
-            *(_defend(found, at) for at in range(1, len(found.plan.defences) + 1)),
-        ]
-    )
-    runner.run([_compare(found), _tell_membership(found), _grow(found)])
+    _publish(found, runner)
+    given, others = found.given, [one for at, one in found.releases.items() if at]
+    runner.run(given.scout())
+    given.choose_repairs()
+    for one in others:
+        one.given = given.counts(0, given.kept[0])
+    runner.run(given.attack(), *(one.scout() for one in others))
+    for one in others:
+        one.choose_repairs()
+    runner.run(*(one.attack() for one in others))
+    guesses, tests = ([act(one) for one in (given, *others)] for act in (Tried.guess_people, Tried.tell_membership))
+    runner.run(*guesses, _compare(found), *tests, _grow(found))
 
 
-def _defend(found: Findings, at: int) -> Stage:
-    yield from _publish(found, at)
-    if at in found.defences:
-        yield from _attack(found, at)
-
-
-def _publish(found: Findings, at: int) -> Stage:
-    """Apply a defence once for each of its draws, or set it aside if it cannot be applied; choose the repairs."""
-    plan, defence = found.plan, found.plan.defences[at - 1] if at else None
-    counts = plan.given if isinstance(plan.given, Counts) else None if plan.truth is None else plan.truth.counts()
-    given, truth = found.digest(plan.given), found.digest(plan.truth)
-    tasks = {
-        seed: Task(
-            (given, truth, _identity(defence and defence.seeded(plan.first_seed + seed)), plan.required),
-            publish,
-            (plan.given, plan.truth, counts, defence, plan.first_seed + seed, plan.required),
-            work.publishing(plan.sized),
-        )
-        for seed in range(plan.seeds)
-    }
-    draws: dict[int, Result] = {}
-    yield tasks, draws
-    reasons = [one.numbers["left_out"] for one in draws.values() if "left_out" in one.numbers]
-    if reasons and defence is not None:
-        found.left_out[defence.label] = reasons[0]
-        return
-    read: dict[int, Published] = {}
-    for seed in range(plan.seeds):
-        one = draws[seed]
-        read.setdefault(id(one), Published.read(one, plan.truth))
-        found.draws[at, seed] = read[id(one)]
-    found.defences[at] = defence
-    yield from _choose_repairs(found, at)
-
-
-def _choose_repairs(found: Findings, at: int) -> Stage:
-    """Compare the repairs of a release under the first row order, with the scout."""
-    published = found.draws[at, 0]
-    truth = published.truth
-    if published.exact or truth is None:
-        found.choices[at] = Choice((AS_PUBLISHED if published.exact else next(iter(REPAIRS)),))
-        yield from _repair(found, {((at, 0), repair) for repair in found.choices[at].kept})
-        return
-    yield from _repair(found, {((at, 0), repair) for repair in REPAIRS})
-    tasks = {repair: _attack_task(found, (at, 0), SCOUT, found.counts[(at, 0), repair]) for repair in REPAIRS}
-    tasks[AS_PUBLISHED] = _attack_task(found, (at, 0), SCOUT, truth.counts())
-    results: dict[str, Result] = {}
-    yield tasks, results
-    accuracy = {repair: float(np.nanmean(results[repair].arrays["exposure.accuracy"])) for repair in tasks}
-    true_counts = accuracy.pop(AS_PUBLISHED)
-    ranked = sorted(accuracy, key=accuracy.__getitem__, reverse=True)
-    # Where nothing ever moves, every attack finds the same, and the reference "frozen" has it already.
-    moving = [repair for repair in ranked if _moves(found.counts[(at, 0), repair])]
-    kept = KEPT if found.plan.thorough else 1
-    found.choices[at] = Choice(tuple((moving or ranked)[:kept]), accuracy, true_counts)
-
-
-def _repair(found: Findings, wanted: set[tuple[Draw, str]]) -> Stage:
-    """Turn releases back into counts, those that are not yet."""
-    tasks = {}
-    for draw, repair in sorted(wanted - found.counts.keys()):
-        published, people = found.draws[draw], found.people(draw)
-        if published.exact:
-            counts = _of_people(published.counts, people)
-            # A repair keeps exact numbers. The reference does not: it leaves everyone where they are.
-            found.counts[draw, repair] = hold_still(counts) if repair == FROZEN else counts
-        else:
-            tasks[draw, repair] = _repair_task(found, published.release, repair, people)
-    results: dict[tuple[Draw, str], Result] = {}
-    yield tasks, results
-    for (draw, repair), result in results.items():
-        found.counts[draw, repair] = _repaired(found.draws[draw].release, result, found.people(draw))
-
-
-def _attack(found: Findings, at: int) -> Stage:
-    """Try everything on a release, one row order after the other: what stands beside the attacks, then the strongest first."""
+def _publish(found: Findings, runner: Runner) -> None:
+    """Apply each defence once for each of its draws, or set it aside if it cannot be applied."""
     plan = found.plan
-    references = [attempt for attempt in plan.attempts if attempt.is_reference]
-    order = [*references, *(attempt for attempt in reversed(plan.attempts) if not attempt.is_reference)]
-    wanted = {
-        ((at, seed), attempt.name, repair): attempt
-        for seed in range(plan.seeds)
-        for attempt in order
-        for repair in found.repairs((at, seed), attempt)
-    }
-    yield from _repair(found, {(draw, repair) for draw, _, repair in wanted})
-    tasks = {
-        (draw, name, repair): _attack_task(found, draw, attempt, found.counts[draw, repair])
-        for (draw, name, repair), attempt in wanted.items()
-    }
-    found.wanted[at] = list(tasks)
-    yield tasks, found.results
-    if plan.thorough:
-        yield from _guess(found, at)
-
-
-def _guess(found: Findings, at: int) -> Stage:
-    """Repeat the strongest attack where the number of people must be guessed, and the guess is wrong."""
-    draws = [(at, seed) for seed in range(found.plan.seeds)]
-    if found.plan.truth is None or all(found.draws[draw].guess == found.people(draw) for draw in draws):
-        return
-    name, repair = found.strongest(at)
-    attempt = next(one for one in found.plan.attempts if one.name == name)
-    repairing: dict[Draw, Task] = {}
-    counts: dict[Draw, Counts] = {}
-    for draw in draws:
-        published = found.draws[draw]
-        if published.exact:
-            counts[draw] = published.counts if repair != FROZEN else hold_still(published.counts)
+    true_counts = (
+        plan.given if isinstance(plan.given, Counts) else None if plan.truth is None else plan.truth.counts()
+    )
+    for at, defence in enumerate((None, *plan.defences)):
+        draws: dict[str, Published] = {}
+        seeded = [defence and defence.seeded(plan.first_seed + seed) for seed in range(plan.seeds)]
+        try:
+            for one in seeded:
+                runner.check_time()
+                if repr(one) not in draws:
+                    draws[repr(one)] = Published.of(plan, true_counts, one)
+        except RekindleError as error:
+            if defence is None or (plan.required and not isinstance(error, NothingLeft)):
+                raise
+            found.left_out[defence.label] = str(error)
         else:
-            repairing[draw] = _repair_task(found, published.release, repair, published.guess)
-    repaired: dict[Draw, Result] = {}
-    yield repairing, repaired
-    for draw, result in repaired.items():
-        counts[draw] = _repaired(found.draws[draw].release, result, found.draws[draw].guess)
-    yield {draw: _attack_task(found, draw, attempt, counts[draw]) for draw in draws}, found.guessed
+            found.releases[at] = Tried(plan, defence, [draws[repr(one)] for one in seeded])
 
 
-def _compare(found: Findings) -> Stage:
+def _compare(found: Findings) -> Batch:
     """Compare recoveries of the release as given: row orders of one attack with its first, and attacks with each other."""
+    given = found.given
     names = [attempt.name for attempt in found.plan.attempts if attempt.name != PERFECT]
-    best = {name: found.best_repair(0, name) for name in names}
+    recovered = {(name, at): one.arrays["cells"] for name in names for at, one in enumerate(given.best(name))}
     orders = [((name, 0), (name, seed)) for name in names for seed in range(1, found.plan.seeds)]
     others = [((one, 0), (other, 0)) for at, one in enumerate(names) for other in names[at + 1 :]]
-    counts = found.counts[(0, 0), found.choices[0].kept[0]]
-
-    def recovered(which: tuple[str, int]) -> Any:
-        name, seed = which
-        return found.results[(0, seed), name, best[name]].arrays["cells"]
-
+    counts = given.counts(0, given.kept[0])
     tasks = {
-        (one, other): Task(
-            (_array_digest(recovered(one)), _array_digest(recovered(other)), found.digest(counts)),
-            compare_recoveries,
-            (counts, recovered(one), recovered(other)),
-            work.matching(counts),
-        )
+        (one, other): Task(compare_recoveries, (counts, recovered[one], recovered[other]), work.matching(counts))
         for one, other in orders + others
     }
-    yield tasks, found.compared
+    return tasks, found.compared
 
 
-def _tell_membership(found: Findings) -> Stage:
-    """Test who is in the data at all, in the first draw of each release."""
-    tasks, given = {}, isinstance(found.plan.given, Release)
-    for at, defence in sorted(found.defences.items()):
-        published = found.draws[at, 0]
-        for method in found.plan.membership if published.truth is not None else ():
-            tasks[at, method] = Task(
-                (found.digest(published.release), found.digest(published.truth), _identity(defence), given, method),
-                tell_membership,
-                (published.release, published.truth, defence, given, method, 0),
-                work.membership(found.plan.sized, method),
-            )
-    yield tasks, found.membership
-
-
-def _grow(found: Findings) -> Stage:
+def _grow(found: Findings) -> Batch:
     """Measure what chance and the strongest attack find when only the first days are published."""
-    plan, published = found.plan, found.draws[0, 0]
-    if published.truth is None or not plan.thorough:
-        return
-    counts = found.counts[(0, 0), found.choices[0].kept[0]]
-    tasks: dict[tuple[str, int], Task] = {}
-    for name in dict.fromkeys(("chance", found.strongest(0)[0])):
-        attempt = next(one for one in plan.attempts if one.name == name)
-        again = attempt.attack is not None and attempt.attack.revises
-        cells = found.results[(0, 0), name, found.best_repair(0, name)].arrays["cells"]
-        for days in GROWTH[: np.searchsorted(GROWTH, counts.calendar.number_of_days)]:
-            part = slice(0, counts.calendar.day(days - 1).stop)
-            first, truth = counts.part(part), published.truth.part(part)
-            if (truth.cells == AWAY).all() or not first.totals.any():
-                continue  # nobody came yet
-            tasks[name, days] = Task(
-                (
-                    found.digest(first),
-                    found.digest(truth),
-                    _identity(attempt.attack),
-                    None if again else name,
-                    plan.first_seed,
-                ),
-                attack_first_days,
-                (first, truth, attempt, plan.first_seed, None if again else cells[:, part]),
-                work.attacking(attempt.attack if again else None, first, compared=True),
-            )
-    yield tasks, found.grown
+    plan, given = found.plan, found.given
+    truth, tasks = given.draws[0].truth, dict[tuple[str, int], Task]()
+    if truth is None or not plan.thorough:
+        return tasks, found.grown
+    for name in dict.fromkeys(("chance", given.strongest[0])):
+        attack = next(one.attack for one in plan.attempts if one.name == name)
+        again = attack if attack is not None and attack.revises else None
+        cells = given.best(name)[0].arrays["cells"]
+        for first in days_grown(given.counts(0, given.kept[0])):
+            part = slice(0, first.steps)
+            people = truth.part(part)
+            if (people.cells != AWAY).any() and first.totals.any():  # otherwise nobody came yet
+                tasks[name, first.calendar.number_of_days] = Task(
+                    attack_counts,
+                    (first, people, None, cells[:, part] if again is None else again, plan.first_seed, False),
+                    work.attacking(again, first, compared=True),
+                    reports=True,
+                )
+    return tasks, found.grown
 
 
-def _repair_task(found: Findings, release: Release, repair: str, people: int) -> Task:
-    work_of = work.repairing(found.plan.sized)
-    return Task((found.digest(release), repair, people), repair_release, (release, repair, people), work_of)
-
-
-def _repaired(release: Release, result: Result, people: int) -> Counts:
-    return Counts(result.arrays["values"].astype(np.int32), release.locations, release.calendar, people)
+def days_grown(counts: Counts) -> Iterator[Counts]:
+    """The first days of counts, for each number of days in `GROWTH` that is less than all."""
+    for days in GROWTH[: np.searchsorted(GROWTH, counts.calendar.number_of_days)]:
+        yield counts.part(slice(0, counts.calendar.day(days - 1).stop))
 
 
 def _moves(counts: Counts) -> bool:
     """Whether anything moves but the totals; shares of other totals are rounded otherwise, by one person at most."""
     off = np.abs(counts.values - hold_still(counts).values).max()
     return bool(off > (np.ptp(counts.totals) > 0))
-
-
-def _of_people(counts: Counts, people: int) -> Counts:
-    """The same counts, of so many people in all."""
-    return Counts(counts.values, counts.locations, counts.calendar, people)
-
-
-def _attack_task(found: Findings, draw: Draw, attempt: Attempt, counts: Counts) -> Task:
-    """A task that depends only on what the attacker has: equal counts are attacked once."""
-    published, (at, order) = found.draws[draw], draw
-    seed = found.plan.first_seed + order
-    own = found.digest(counts)
-    keep = at == 0 or own == found.digest(found.counts[(0, 0), found.choices[0].kept[0]])
-    truths = found.digest(published.truth), found.digest(published.original)
-    return Task(
-        (own, *truths, _identity(attempt.attack), seed, keep),
-        attack_counts,
-        (counts, published.truth, published.original, attempt, seed, keep),
-        work.attacking(attempt.attack, counts, compared=published.truth is not None),
-        reports=True,
-    )
-
-
-def _array_digest(array: Any) -> str:
-    return hashlib.sha256(f"{array.dtype.str}{array.shape}".encode() + np.ascontiguousarray(array).data).hexdigest()
-
-
-def _identity(part: Any) -> Any:
-    """What tells a defence or an attack from another: its class, its settings, and its code where it is not ours."""
-    if part is None:
-        return None
-    kind = type(part)
-    settings = repr(part) if isinstance(part, Defence) else repr(sorted(part.settings().items()))
-    return f"{kind.__module__}.{kind.__qualname__}", settings, _source(kind)
-
-
-def _source(kind: type) -> str | None:
-    if kind.__module__.startswith("rekindle."):
-        return None
-    try:
-        return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()
-    except (OSError, TypeError):
-        return None

@@ -1,4 +1,4 @@
-"""The tasks of an audit as values: what tells one from another, and the folder of those that are finished."""
+"""The finished tasks of an audit, by their keys, and the folder that they are in."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import hashlib
 import importlib.metadata
 import inspect
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import rekindle
-from rekindle.auditing.tasks import Result
+from rekindle.auditing.tasks import Result, Task, identity
 from rekindle.io.safety.files import new_file, read_json, remove_leftovers, write_json
 from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder, read_mark
 from rekindle.io.safety.untrusted import read_arrays
-from rekindle.model import Counts, Release, Trajectories
 
-__all__ = ["AUDIT", "TASKS", "Store", "Task", "begin_output", "digest", "remove_tasks"]
+__all__ = ["AUDIT", "TASKS", "Store", "begin_output", "remove_tasks"]
 
 AUDIT = "audit"
 """What the mark of the output folder of an audit says."""
@@ -34,35 +30,6 @@ CHOICE = "choice.json"
 """What an audit with a time budget chose to do, so that it goes on with the same."""
 
 _SENSITIVE = {"?" * 40 + ".npz": Sensitive("finished task of an audit")}
-
-
-@dataclass(frozen=True)
-class Task:
-    """A function of this package and its arguments, and what tells it from all others.
-
-    Attributes
-    ----------
-    identity
-        Plain values that name the input, the settings and the seed; equal identities have equal results.
-    call, arguments
-        What to do.
-    work
-        About how long it takes, in seconds of an ordinary core.
-    reports
-        Whether the call takes one argument more: a function that it tells the share that is done.
-    """
-
-    identity: tuple[Any, ...]
-    call: Callable[..., Result]
-    arguments: tuple[Any, ...]
-    work: float = 1.0
-    reports: bool = False
-
-    @cached_property
-    def key(self) -> str:
-        """A name for the result: a digest of the identity and of the code that computes it."""
-        text = json.dumps([code_digest(), self.call.__name__, self.identity], sort_keys=True, default=repr)
-        return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 class Store:
@@ -78,41 +45,50 @@ class Store:
         self.folder = None if folder is None else Path(folder)
         if self.folder is not None:
             check_new_folder(self.folder, TASKS, overwrite=True)
+        self._identities: dict[int, tuple[Any, Any]] = {}
 
-    def get(self, task: Task) -> Result | None:
+    def key(self, task: Task) -> str:
+        """The name of a result: a digest of the task and of the code that computes it."""
+        for value in task.arguments:
+            if id(value) not in self._identities:
+                self._identities[id(value)] = value, identity(value)  # the value too, or its id might be another's
+        parts = [code_digest(), task.call.__name__, [self._identities[id(value)][1] for value in task.arguments]]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()[:40]
+
+    def get(self, key: str) -> Result | None:
         """Give the result of a task that was finished before; None where there is none, or the file is not its own."""
         if self.folder is None:
             return None
         try:
-            arrays = read_arrays(self.folder / f"{task.key}.npz")
-            if arrays.pop("key").tobytes().decode() != task.key:
+            arrays = read_arrays(self.folder / f"{key}.npz")
+            if arrays.pop("key").tobytes().decode() != key:
                 return None
             return Result(json.loads(arrays.pop("numbers").tobytes()), arrays)
         except (ValueError, KeyError, RecursionError):
             return None
 
-    def put(self, task: Task, result: Result) -> None:
+    def put(self, key: str, result: Result) -> None:
         """Keep the result of a task."""
         if self.folder is None:
             return
         _begin(self.folder)
-        numbers = np.frombuffer(json.dumps(result.numbers).encode(), np.uint8)
-        key = np.frombuffer(task.key.encode(), np.uint8)
+        texts = {"key": key, "numbers": json.dumps(result.numbers)}
+        more = {name: np.frombuffer(text.encode(), np.uint8) for name, text in texts.items()}
         with (
-            new_file(self.folder / f"{task.key}.npz", overwrite=True, private=True) as temporary,
+            new_file(self.folder / f"{key}.npz", overwrite=True, private=True) as temporary,
             open(temporary, "wb") as file,
         ):
-            np.savez_compressed(file, allow_pickle=False, key=key, numbers=numbers, **result.arrays)
+            np.savez_compressed(file, allow_pickle=False, **more, **result.arrays)
 
-    def choice(self, key: Any) -> dict[str, Any] | None:
+    def choice(self, key: Any) -> int | None:
         """Give what was chosen for the data and the request that plain values name; None where nothing was."""
         if self.folder is None or not (self.folder / CHOICE).exists():
             return None
         stored = read_json(self.folder / CHOICE)
         chosen = stored.get("choice") if stored.get("key") == key else None
-        return chosen if isinstance(chosen, dict) else None
+        return chosen if isinstance(chosen, int) else None
 
-    def remember(self, key: Any, chosen: dict[str, Any]) -> None:
+    def remember(self, key: Any, chosen: int) -> None:
         """Keep what was chosen."""
         if self.folder is not None:
             _begin(self.folder)
@@ -162,32 +138,12 @@ def _begin(folder: Path) -> None:
     mark_folder(folder, TASKS, _SENSITIVE)
 
 
-def digest(data: Counts | Release | Trajectories | None) -> str | None:
-    """A digest of data, for the identity of tasks."""
-    if data is None:
-        return None
-    value = hashlib.sha256(type(data).__name__.encode())
-    array: NDArray[Any] = data.cells if isinstance(data, Trajectories) else data.values
-    for part in (array, data.locations.xy_km):
-        value.update(f"{part.dtype.str}{part.shape}".encode())
-        value.update(np.ascontiguousarray(part).data)
-    names: Any = data.people_ids if isinstance(data, Trajectories) else ()
-    if isinstance(data, Release):
-        names = [one.to_json() for one in data.defences]
-    elif isinstance(data, Counts):
-        names = data.people
-    elif data.observed is not None:
-        value.update(np.packbits(data.observed).data)
-    value.update(json.dumps([data.locations.ids, names, data.calendar.to_json()]).encode())
-    return value.hexdigest()
-
-
 @cache
 def code_digest() -> str:
     """The version, and a digest of the code and of the parts whose numbers may differ."""
     value = hashlib.sha256()
     folder = Path(inspect.getfile(rekindle)).parent
-    for room in (
+    rooms = (
         "model",
         "assignment",
         "attacks",
@@ -196,7 +152,8 @@ def code_digest() -> str:
         "evaluation",
         "membership",
         "auditing/tasks.py",
-    ):
+    )
+    for room in rooms:
         for file in sorted((folder / room).rglob("*.py")) or [folder / room]:
             value.update(file.read_bytes())
     parts = {name: importlib.metadata.version(name) for name in ("numpy", "scipy")}

@@ -14,18 +14,19 @@ from rekindle.attacks import Attack, Habits
 from rekindle.membership.infer import Method
 from rekindle.model import Calendar, Counts, Locations
 
-__all__ = ["attacking", "evaluating", "matching", "measure_slowness", "membership", "publishing", "repairing"]
+__all__ = ["attacking", "matching", "measure_slowness", "membership"]
 
 
 def attacking(attack: Attack | None, counts: Counts, *, compared: bool) -> float:
-    """To attack counts (None: the truth itself, or what was recovered before), and to compare with the truth."""
-    return (0.0 if attack is None else attack.work(counts)) + (evaluating(counts) if compared else 0.05)
+    """To attack counts (None: what was recovered is known), and to compare with the truth.
 
-
-def evaluating(counts: Counts) -> float:
-    """To compare a recovery with the truth: matching, and looking up a number of people among all."""
-    looking = 0.05 * min(counts.people, 1000) / 100 * (counts.people / 100) ** 0.5 * counts.steps / 336
-    return matching(counts) + float(looking)
+    That is to match people, and to look up a number of them among all.
+    """
+    attacked = 0.0 if attack is None else attack.work(counts)
+    if not compared:
+        return attacked + 0.05
+    looked_up = min(counts.people, 1000) / 100 * (counts.people / 100) ** 0.5 * counts.steps / 336
+    return attacked + matching(counts) + 0.05 * float(looked_up)
 
 
 def matching(counts: Counts) -> float:
@@ -33,16 +34,6 @@ def matching(counts: Counts) -> float:
     people = counts.people
     pairs = 3.5 * (people / 2000) ** 2 if people <= 3000 else 22 * (people / 10_000) ** 1.5
     return float(0.02 + pairs * (counts.steps / 336) ** 0.5)
-
-
-def publishing(counts: Counts) -> float:
-    """To apply a defence."""
-    return 0.02 + 1e-6 * counts.values.size
-
-
-def repairing(counts: Counts) -> float:
-    """To turn a release back into counts."""
-    return 0.02 + 1e-6 * counts.values.size
 
 
 def membership(counts: Counts, method: Method) -> float:

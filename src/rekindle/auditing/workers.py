@@ -6,84 +6,44 @@ import importlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 import rekindle
 from rekindle import checks
 from rekindle.assignment import kernels  # as a whole: this module has no kernel, so a change here compiles none again
-from rekindle.auditing.store import Store, Task, code_digest
-from rekindle.auditing.tasks import Result
+from rekindle.auditing.store import Store, code_digest
+from rekindle.auditing.tasks import Result, Task
 from rekindle.errors import InvalidSetting, Stopped
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["OutOfTime", "Runner", "Stage", "Workers", "workers_of"]
+__all__ = ["Batch", "OutOfTime", "Runner", "Workers", "workers_of"]
 
 _REACH_SECONDS = 15
 _ATTEMPTS = 3
 _LOOK_SECONDS = 1.0
 """How often the tasks under way are looked at."""
 
-Stage = Generator[tuple[dict[Any, Task], dict[Any, Result]], None, None]
-"""A part of the work: it gives tasks by name, and a dictionary that each result is put into as soon as it is there, and goes
-on when all of them are."""
-
 Told = Callable[[float], None]
 """Called with the share of a task that is done."""
+
+
+Batch = tuple[Mapping[Any, Task], dict[Any, Result]]
+"""Tasks by name, and where the result of each is put, under the same name, as soon as it is there."""
 
 
 class OutOfTime(Exception):  # noqa: N818
     """The time for the tasks is up. It never leaves the audit."""
 
 
-class Workers(Protocol):
-    """Somewhere to compute.
-
-    Attributes
-    ----------
-    cores
-        How many tasks run side by side.
-    count
-        How many are under way at most.
-    """
-
-    @property
-    def cores(self) -> int: ...
-
-    @property
-    def count(self) -> int: ...
-
-    def prepare(self) -> None:
-        """Compile the kernels, unless that was done."""
-
-    def submit(self, task: Task, told: Told) -> Future[Result]:
-        """Begin a task."""
-
-    def look(self) -> None:
-        """Tell how far the tasks under way are."""
-
-
-@dataclass(eq=False)
-class _Waiting:
-    """A stage whose tasks are not all done."""
-
-    stage: Stage
-    priority: int
-    names: list[Any] = field(default_factory=list)
-    missing: dict[str, list[Any]] = field(default_factory=dict)
-    into: dict[Any, Result] = field(default_factory=dict)
-
-
 class Runner:
-    """Does every task once, however often it is asked for, those of the first stages first.
+    """Does every task once, however often it is asked for, in the order in which they are asked for.
 
     Parameters
     ----------
@@ -98,9 +58,7 @@ class Runner:
     until
         When the time is up, by `time.monotonic`; None for never.
     finished
-        Called when a task is finished, after its result was put where its stage wants it.
-    found
-        Results that are there already, by the key of their task; new ones are added.
+        Called when a task is finished, after its result was put where it is wanted.
 
     Attributes
     ----------
@@ -119,52 +77,68 @@ class Runner:
         expected: float = 0.0,
         until: float | None = None,
         finished: Callable[[], None] | None = None,
-        found: dict[str, Result] | None = None,
     ) -> None:
         self._store, self._workers, self._progress = store, workers, progress
         self._expected, self.until, self._finished = expected, until, finished
-        self._found: dict[str, Result] = {} if found is None else found
-        self._wanted: set[str] = set()
-        self._deaths: dict[str, int] = {}
+        self._found: dict[str, Result] = {}
         self._under_way: dict[str, float] = {}
         self._work = self._work_done = 0.0
         self.done = self.known = 0
 
-    def run(self, stages: Iterable[Stage]) -> None:
-        """Do the tasks of all stages. Where workers are free, those of later stages run beside those of earlier ones.
+    def run(self, *batches: Batch) -> None:
+        """Do all tasks, those of the first batches first.
 
         Raises `OutOfTime` when the time is up.
         """
-        self._queue: list[tuple[int, int, Task]] = []
-        self._stages: list[_Waiting] = []
-        self._flying: dict[Future[Result], tuple[int, int, Task]] = {}
-        for priority, stage in enumerate(stages):
-            waiting = _Waiting(stage, priority)
-            self._stages.append(waiting)
-            self._go_on(waiting)
-        while self._queue or self._flying:
+        wanted: dict[str, list[tuple[Any, dict[Any, Result]]]] = {}
+        queue: dict[str, Task] = {}
+        for name, task, into in ((name, task, into) for tasks, into in batches for name, task in tasks.items()):
+            key = self._store.key(task)
+            wanted.setdefault(key, []).append((name, into))
+            if key not in self._found and key not in queue:
+                self.known += 1
+                self._work += task.work
+                if (stored := self._store.get(key)) is None:
+                    queue[key] = task
+                else:
+                    self._count(key, task, stored)
+            if key in self._found:
+                into[name] = self._found[key]
+        waiting, deaths = list(queue), dict.fromkeys(queue, 0)
+        flying: dict[Future[Result], str] = {}
+        while waiting or flying:
             self._report()
-            while self._queue and len(self._flying) < self._workers.count:
-                self._check_time()
-                entry = heappop(self._queue)
-                self._flying[self._workers.submit(entry[2], self._teller(entry[2]))] = entry
-            for future in wait(self._flying, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
-                entry = self._flying.pop(future)
+            while waiting and len(flying) < self._workers.count:
+                self.check_time()
+                key = waiting.pop(0)
+                flying[self._workers.submit(queue[key], self._teller(key, queue[key]))] = key
+            for future in wait(flying, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
+                key = flying.pop(future)
                 try:
                     result = future.result()
                 except BrokenExecutor as error:
                     # A process died; what it and the others had under way is done again.
-                    self._deaths[entry[2].key] = self._deaths.get(entry[2].key, 0) + 1
-                    if self._deaths[entry[2].key] == _ATTEMPTS:
+                    deaths[key] += 1
+                    if deaths[key] == _ATTEMPTS:
                         raise Stopped(
                             f"Worker processes keep dying, perhaps for want of memory ({type(error).__name__}). The tasks "
                             "that were finished are kept; run it again with fewer workers to resume."
                         ) from None
-                    heappush(self._queue, entry)
+                    waiting.insert(0, key)
                     continue
-                self._keep(entry[2], result)
+                self._store.put(key, result)
+                # Through JSON, so that a fresh result and one from the store are the same to the last bit.
+                self._count(key, queue[key], Result(json.loads(json.dumps(result.numbers)), result.arrays))
+                for name, into in wanted[key]:
+                    into[name] = self._found[key]
+                self._report()
+                if self._finished is not None:
+                    self._finished()
             self._workers.look()
-            self._check_time()
+            self.check_time()
+        for tasks, into in batches:
+            for name in tasks:  # in the order in which they were asked for, whichever was done first
+                into[name] = into.pop(name)
         self._report()
 
     def end(self) -> None:
@@ -172,65 +146,24 @@ class Runner:
         self._expected = 0.0
         self._report()
 
-    def _go_on(self, waiting: _Waiting) -> None:
-        """Let a stage go on until it needs a result that is not there."""
-        while not waiting.missing:
-            for name in waiting.names:  # in the order in which they were asked for, whichever was done first
-                waiting.into[name] = waiting.into.pop(name)
-            try:
-                tasks, waiting.into = next(waiting.stage)
-            except StopIteration:
-                return
-            waiting.names = list(tasks)
-            for name, task in tasks.items():
-                key = task.key
-                if key not in self._found and key not in self._wanted:
-                    stored = self._store.get(task)
-                    self.known += 1
-                    self._work += task.work
-                    if stored is None:
-                        heappush(self._queue, (waiting.priority, self.known, task))
-                        self._wanted.add(key)
-                    else:
-                        self._found[key] = stored
-                        self._count(task)
-                if key in self._found:
-                    waiting.into[name] = self._found[key]
-                else:
-                    waiting.missing.setdefault(key, []).append(name)
+    def check_time(self) -> None:
+        """Raise `OutOfTime` when the time is up."""
+        if self.until is not None and time.monotonic() > self.until:
+            raise OutOfTime
 
-    def _keep(self, task: Task, result: Result) -> None:
-        key = task.key
-        # Through JSON, so that a fresh result and one from the store are the same to the last bit.
-        self._found[key] = Result(json.loads(json.dumps(result.numbers)), result.arrays)
-        self._store.put(task, result)
-        self._count(task)
-        for waiting in self._stages:
-            names = waiting.missing.pop(key, ())
-            for name in names:
-                waiting.into[name] = self._found[key]
-            if names:
-                self._go_on(waiting)
-        self._report()
-        if self._finished is not None:
-            self._finished()
-
-    def _count(self, task: Task) -> None:
-        self._under_way.pop(task.key, None)
+    def _count(self, key: str, task: Task, result: Result) -> None:
+        self._found[key] = result
+        self._under_way.pop(key, None)
         self.done += 1
         self._work_done += task.work
 
-    def _teller(self, task: Task) -> Told:
+    def _teller(self, key: str, task: Task) -> Told:
         def told(share: float) -> None:
-            self._under_way[task.key] = share * task.work
+            self._under_way[key] = share * task.work
             self._report()
-            self._check_time()
+            self.check_time()
 
         return told
-
-    def _check_time(self) -> None:
-        if self.until is not None and time.monotonic() > self.until:
-            raise OutOfTime
 
     def _report(self) -> None:
         if self._progress is not None:
@@ -242,12 +175,14 @@ class Runner:
 def workers_of(workers: int | None, cluster: str | None) -> Iterator[Workers]:
     """Give the cores of this machine (all by default), or a Dask cluster by the address of its scheduler."""
     if cluster is not None:
-        with _cluster(cluster) as found:
-            yield found
+        with _connected(cluster) as client:
+            yield _Cluster(client, cluster)
         return
-    count = how_many(workers)
+    import joblib
+
+    count = int(joblib.cpu_count()) if workers is None else checks.whole("workers", workers, least=1)
     if count == 1:
-        yield _Here()
+        yield Workers()
         return
     processes = _Processes(count)
     try:
@@ -259,35 +194,38 @@ def workers_of(workers: int | None, cluster: str | None) -> Iterator[Workers]:
         processes.close()
 
 
-def how_many(workers: int | None) -> int:
-    """How many processes to use on this machine."""
-    import joblib
+class Workers:
+    """Somewhere to compute; here, the process that runs the audit.
 
-    return int(joblib.cpu_count()) if workers is None else checks.whole("workers", workers, least=1)
-
-
-class _Here:
-    """The process that runs the audit."""
+    Attributes
+    ----------
+    cores
+        How many tasks run side by side.
+    count
+        How many are under way at most.
+    """
 
     cores = count = 1
     _compiled = False
 
     def prepare(self) -> None:
+        """Compile the kernels, unless that was done."""
         if not self._compiled:
             kernels.ensure_compiled()
             self._compiled = True
 
     def submit(self, task: Task, told: Told) -> Future[Result]:
+        """Begin a task."""
         self.prepare()
         future: Future[Result] = Future()
         future.set_result(_call(task, told))
         return future
 
     def look(self) -> None:
-        pass
+        """Tell how far the tasks under way are."""
 
 
-class _Processes(_Here):
+class _Processes(Workers):
     """Processes of this machine. Each keeps to one core: the tasks are what runs side by side.
 
     How far they are goes through a file of numbers. The data do not go through a file: it would hold the truth, and not in the
@@ -302,21 +240,18 @@ class _Processes(_Here):
         self._told: dict[int, tuple[Future[Result], Told]] = {}
         self._executor: Any = None
 
-    def _pool(self) -> Any:
-        """The processes, started again after one of them died."""
+    def submit(self, task: Task, told: Told) -> Future[Result]:
         from joblib.externals import loky
 
         self.prepare()
         kinds = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA", "NUMEXPR")
+        # It is started again after one of its processes died.
         self._executor = loky.get_reusable_executor(
             max_workers=self.count, timeout=300, env={f"{kind}_NUM_THREADS": "1" for kind in kinds}
         )
-        return self._executor
-
-    def submit(self, task: Task, told: Told) -> Future[Result]:
         slot = next(slot for slot in range(self.count) if slot not in self._told or self._told[slot][0].done())
         self._shares[slot] = 0.0
-        future: Future[Result] = self._pool().submit(_call_elsewhere, task, self._path, slot)
+        future: Future[Result] = self._executor.submit(_call_elsewhere, task, self._path, slot)
         self._told[slot] = future, told
         return future
 
@@ -335,8 +270,18 @@ class _Processes(_Here):
         self._folder.cleanup()
 
 
+def _call(task: Task, told: Told) -> Result:
+    return task.call(*task.arguments, told) if task.reports else task.call(*task.arguments)
+
+
+def _call_elsewhere(task: Task, path: Path, slot: int) -> Result:
+    shares = np.memmap(path, np.float64, mode="r+")
+    return _call(task, lambda share: shares.__setitem__(slot, share))
+
+
 @contextmanager
-def _cluster(address: str) -> Iterator[Workers]:
+def _connected(address: str) -> Iterator[Any]:
+    """A client of the Dask cluster at an address, whose workers have the same Rekindle as this machine."""
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
@@ -351,40 +296,34 @@ def _cluster(address: str) -> Iterator[Workers]:
             "is the address that of the scheduler, such as tcp://10.0.0.1:8786?"
         ) from None
     with client, client.as_current():
-        try:
+        with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=_REACH_SECONDS)
-        except TimeoutError:
+        there = client.run(code_digest, on_error="return")
+        if not there:
             raise InvalidSetting(
                 f"The cluster at {address} has no workers; start some with: dask worker {address}"
             ) from None
-        other = {
-            where: there
-            for where, there in client.run(code_digest, on_error="return").items()
-            if there != code_digest()
-        }
-        if other:
+        if other := sorted(where for where, code in there.items() if code != code_digest()):
             raise InvalidSetting(
                 f"{len(other)} workers of the cluster at {address} have another Rekindle than this machine "
-                f"({rekindle.__version__}), or none: {', '.join(sorted(other))}. Install the same on all."
+                f"({rekindle.__version__}), or none: {', '.join(other)}. Install the same on all."
             )
+        yield client
 
-        yield _OnCluster(client, address)
 
-
-class _OnCluster:
+class _Cluster(Workers):
     """The workers of a Dask cluster, with tasks enough that none of them waits. When one dies, the others do its tasks."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client, self._address = client, address
-        self.prepare = kernels.ensure_compiled
         self._sent: dict[int, tuple[Any, Any]] = {}
 
     @property
-    def cores(self) -> int:
+    def cores(self) -> int:  # type: ignore[override]
         return max(1, int(sum(self._client.nthreads().values())))
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]
         return 2 * self.cores + 2
 
     def submit(self, task: Task, told: Told) -> Future[Result]:
@@ -405,7 +344,7 @@ class _OnCluster:
 
     def _send(self, value: Any) -> Any:
         """Data go to the cluster once, however many tasks need them; as a task, so that no dead worker loses them."""
-        if not isinstance(value, (Counts, Release, Trajectories, Result)):
+        if not isinstance(value, (Counts, Release, Trajectories)):
             return value
         if id(value) not in self._sent:
             self._sent[id(value)] = value, self._client.submit(_hold, value, pure=False)
@@ -420,22 +359,6 @@ class _OnCluster:
             "The tasks that were finished are kept; run it again to resume."
         )
 
-    def look(self) -> None:
-        pass
-
 
 def _hold(value: Any) -> Any:
     return value
-
-
-def _call(task: Task, told: Told) -> Result:
-    return task.call(*task.arguments, told) if task.reports else task.call(*task.arguments)
-
-
-def _call_elsewhere(task: Task, path: Path, slot: int) -> Result:
-    shares = np.memmap(path, np.float64, mode="r+")
-
-    def told(share: float) -> None:
-        shares[slot] = share
-
-    return _call(task, told)

@@ -194,7 +194,9 @@ def audit(
     if gate is not None and people_behind is None and not (isinstance(data, Dataset) and data.truth):
         raise InvalidSetting(
             f"`{gate}` needs the ground truth, without which nobody knows how much of a recovery is right. "
-            "Give a dataset folder with truth.parquet, or `truth`."
+            "Give a dataset folder with truth.parquet, or `truth`.",
+            gate,
+            "truth",
         )
     check_new_folder(out, AUDIT, overwrite=True)
     attacks = (
@@ -310,18 +312,22 @@ def _explicit(ahead: Forecast, context: typer.Context) -> str:
         if word.startswith("--time-budget"):
             del typed[at : at + (1 if "=" in word else 2)]
             break
-    names = {kind: name for name, kind in ATTACKS.items()}
-    if "attacks" in ahead.chosen:
-        typed += [word for one in ahead.attacks for word in ("--attack", names[type(one)])]
-        efforts = {str(one.settings()["effort"]) for one in ahead.attacks if "effort" in one.settings()}
-        typed += [word for effort in efforts for word in ("--effort", effort)]
-    if "seeds" in ahead.chosen:
-        typed += ["--seeds", str(ahead.seeds)]
-    if "defences" in ahead.chosen:
-        defences = [format_defence(one) for one in ahead.defences] or ["none"]
+    plan, chosen = ahead.plan, ahead.chosen
+    if "attacks" in chosen:
+        typed += [word for name in plan.attacks for word in ("--attack", name)]
+        settings = [one.settings() for one in plan.attacks.values()]
+        typed += [
+            word
+            for effort in {str(one["effort"]) for one in settings if "effort" in one}
+            for word in ("--effort", effort)
+        ]
+    if "seeds" in chosen:
+        typed += ["--seeds", str(plan.seeds)]
+    if "defences" in chosen:
+        defences = [format_defence(one) for one in plan.defences] or ["none"]
         typed += [word for one in defences for word in ("--defence", one)]
-    if "thorough" in ahead.chosen:
-        typed.append("--thorough" if ahead.thorough else "--brief")
+    if "thorough" in chosen:
+        typed.append("--thorough" if plan.thorough else "--brief")
     return shlex.join(typed)
 
 

@@ -129,7 +129,9 @@ def recommend(
         raise InvalidFile(dataset, "there is no truth.parquet in it, so nobody knows what a release gives away.")
     if locations is not None and not public_locations:
         raise InvalidSetting(
-            "`locations` is a list that was fixed without looking at the data; say so with `public_locations`."
+            "`locations` is a list that was fixed without looking at the data; say so with `public_locations`.",
+            "locations",
+            "public_locations",
         )
     if public_locations:
         listed = data.locations if locations is None else read_locations(locations)
@@ -154,7 +156,7 @@ def recommend(
         if cluster is None:
             check_memory(ahead.memory_bytes, memory_limit, what="The search", way_out=way_out)
         cores = "one core" if ahead.cores == 1 else f"{ahead.cores} cores"
-        judges = " and ".join(type(one).__name__ for one in ahead.attacks)
+        judges = " and ".join(type(one).__name__ for one in ahead.plan.attacks.values())
         note(
             f"The search takes up to about {duration(ahead.seconds)} on {cores} and {size(ahead.memory_bytes)} of memory, "
             f"judged by {judges}; then comes an audit of what is best."

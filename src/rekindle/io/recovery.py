@@ -21,6 +21,8 @@ from rekindle.io.tables.table import read_table, write_table
 from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
 
+__all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
+
 FORMAT = "rekindle recovery 2"
 OLD_FORMATS = ("rekindle recovery 1",)
 RECOVERY = "recovery"
@@ -111,7 +113,8 @@ class RecoveryFolder:
         if self.path.is_dir() and any(self.path.iterdir()):
             if not resume:
                 raise OutputExists(
-                    f"{self.path} exists already; it was left as it is. Choose another folder, or set `resume=True`."
+                    f"{self.path} exists already; it was left as it is. Choose another folder, or set `resume=True`.",
+                    "resume",
                 )
             remove_leftovers(self.path)
             self.stored = read_recovery(self.path)

@@ -22,6 +22,8 @@ from rekindle.prepare.fill import AUTO, Fill, choose_max_gap, counted_steps, fil
 from rekindle.prepare.places import Grid, Places, Towers
 from rekindle.sources.points import Points
 
+__all__ = ["Prepared", "assemble"]
+
 _FILLED = "filled.csv"
 
 
@@ -108,10 +110,15 @@ def assemble(
     records = records.filter(pl.col("person").is_in(kept.to_list()))
     if not records.height:
         if not coverage.height:
-            raise InvalidData("Nobody is left after selection: no record lies in the time window (`start`, `days`).")
+            raise InvalidData(
+                "Nobody is left after selection: no record lies in the time window (`start`, `days`).",
+                "start",
+                "days",
+            )
         raise InvalidData(
             "Nobody is left after selection: the best observed person has records in "
-            f"{coverage['share'].to_numpy().max():.1%} of the steps; `min_coverage` asks for {min_coverage:.1%}."
+            f"{coverage['share'].to_numpy().max():.1%} of the steps; `min_coverage` asks for {min_coverage:.1%}.",
+            "min_coverage",
         )
     people = records["person"].unique(maintain_order=True).to_list()
     ends = np.flatnonzero(np.diff(records["person"].rle_id().to_numpy(), append=np.iinfo(np.int64).max)) + 1
@@ -160,7 +167,9 @@ def assemble(
     seen = there.any(axis=1)
     if not seen.all():
         if not seen.any():
-            raise InvalidData("Nobody is ever inside the box: `outside` is 'away'. Check `bounds`.")
+            raise InvalidData(
+                "Nobody is ever inside the box: `outside` is 'away'. Check `bounds`.", "outside", "bounds"
+            )
         info["dropped"] = info.get("dropped", {}) | {"people who are never inside the box": int((~seen).sum())}
         cells, there, observed = cells[seen], there[seen], observed[seen]
         people = [name for name, kept in zip(people, seen, strict=True) if kept]
@@ -180,9 +189,13 @@ def _from_names(
 ) -> tuple[Locations, NDArray[np.int32]]:
     """Locations and (people, steps) int32 indices into them, of points that name their tower."""
     if not isinstance(places, Towers):
-        raise InvalidSetting("These points name a location; give the towers, which say where it is, as `places`.")
+        raise InvalidSetting(
+            "These points name a location; give the towers, which say where it is, as `places`.", "places"
+        )
     if fill == "linear":
-        raise InvalidSetting("`fill` is 'linear', but there is no line between two names; use 'last' or 'nearest'.")
+        raise InvalidSetting(
+            "`fill` is 'linear', but there is no line between two names; use 'last' or 'nearest'.", "fill"
+        )
     own = places.locations.indices(names.to_list())
     cells = np.empty((len(known_of), steps), dtype=np.int32)
     begin = 0

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+__all__ = ["PAPER", "PaperResult"]
+
 Both = Mapping[str, float]
 
 

@@ -14,6 +14,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rekindle.errors import InvalidSetting
 from rekindle.io.safety.files import new_file
 
+__all__ = ["mark_private", "new_figure", "save_figure"]
+
 _PRIVATE = "_rekindle_private"
 
 

@@ -1,16 +1,12 @@
-"""How much an audit does where nobody said: by the size of the data, or by the time there is."""
-
-import json
+"""What an audit takes, and how much it does where nobody said: by the size of the data, or by the time there is."""
 
 import numpy as np
 import pytest
 
 import rekindle as rk
 from rekindle.attacks import ATTACKS
-from rekindle.auditing import audit, plan
-from rekindle.auditing.defaults import default_defences
-from rekindle.auditing.extent import Extent
-from rekindle.defences import CoarserSpace, GeometricNoise, Suppress
+from rekindle.auditing import audit, entry
+from rekindle.defences import Suppress
 
 
 class Enough(Exception):  # noqa: N818
@@ -20,7 +16,7 @@ class Enough(Exception):  # noqa: N818
 @pytest.fixture(autouse=True)
 def speed(monkeypatch):
     """A machine of a known speed."""
-    monkeypatch.setattr(plan, "measure_slowness", lambda: 1.0)
+    monkeypatch.setattr(entry, "measure_slowness", lambda: 1.0)
 
 
 def crowd(people, days):
@@ -42,13 +38,14 @@ def ahead(data, **settings):
 
 
 def efforts(found):
-    return [one.settings()["effort"] for one in found.attacks if "effort" in one.settings()]
+    return [one.settings()["effort"] for one in found.plan.attacks.values() if "effort" in one.settings()]
 
 
 def test_small_data_get_everything():
     found = ahead(crowd(60, 7))
-    assert (len(found.attacks), efforts(found), found.seeds, len(found.defences)) == (3, ["normal"], 3, 8)
-    assert found.thorough
+    plan = found.plan
+    assert (len(plan.attacks), efforts(found), plan.seeds, len(plan.defences)) == (3, ["normal"], 3, 8)
+    assert plan.thorough
     assert found.omitted == ()
     assert found.chosen == {"attacks", "defences", "seeds", "thorough"}
 
@@ -57,7 +54,7 @@ def test_two_thousand_people_for_two_weeks_fit_into_a_quarter_of_an_hour():
     found = ahead(crowd(2000, 14))
     assert found.seconds <= 900
     assert efforts(found) == ["low"]
-    assert found.defences
+    assert found.plan.defences
     assert any("`effort='normal'` tries harder" in sentence for sentence in found.omitted)
     assert any("`seeds=3` tries more" in sentence for sentence in found.omitted)
 
@@ -72,11 +69,12 @@ def test_what_is_beyond_the_strongest_attack_is_said():
 
 def test_the_choice_does_not_look_at_the_clock(monkeypatch):
     found = ahead(crowd(1000, 7))
-    monkeypatch.setattr(plan, "measure_slowness", lambda: 10.0)
+    monkeypatch.setattr(entry, "measure_slowness", lambda: 10.0)
     slow = ahead(crowd(1000, 7))
     assert slow.seconds == pytest.approx(10 * found.seconds)
-    same = ("attacks", "seeds", "defences", "thorough", "tasks")
-    assert [getattr(slow, name) for name in same] == [getattr(found, name) for name in same]
+    assert slow.tasks == found.tasks
+    same = ("attacks", "seeds", "defences", "thorough")
+    assert [getattr(slow.plan, name) for name in same] == [getattr(found.plan, name) for name in same]
 
 
 def test_a_time_budget_does(monkeypatch, tmp_path):
@@ -85,13 +83,13 @@ def test_a_time_budget_does(monkeypatch, tmp_path):
     assert [one.seconds for one in amounts] == sorted({one.seconds for one in amounts})
     for one, limit in zip(amounts, (60, 600, 10_800), strict=True):
         assert one.seconds <= limit
-    monkeypatch.setattr(plan, "measure_slowness", lambda: 10.0)
+    monkeypatch.setattr(entry, "measure_slowness", lambda: 10.0)
     assert ahead(data, time_budget="10min").tasks < amounts[1].tasks
 
 
 def test_what_was_asked_for_is_kept():
     found = ahead(crowd(2000, 14), seeds=2, defences=[Suppress(below=4)], attacks=[rk.Habits()], thorough=True)
-    assert (found.seeds, found.defences, found.thorough) == (2, (Suppress(below=4),), True)
+    assert (found.plan.seeds, found.plan.defences, found.plan.thorough) == (2, [Suppress(below=4)], True)
     assert efforts(found) == ["normal"]
     assert found.chosen == frozenset()
     assert found.omitted == ()
@@ -103,21 +101,6 @@ def test_what_takes_less_memory():
     found = ahead(crowd(20_000, 7))
     assert all(needed < found.memory_bytes for _, needed in found.lighter)
     assert dict(found.lighter)["workers=1"] < found.memory_bytes
-
-
-def test_an_extent_is_read_as_it_was_written():
-    extent = Extent(("enhanced", "habits"), "low", 2, 3, thorough=False)
-    assert Extent.from_json(json.loads(json.dumps(extent.to_json()))) == extent
-    assert [type(one).__name__ for one in extent.make_attacks()] == ["Enhanced", "Habits"]
-    with pytest.raises(rk.errors.InvalidData):
-        Extent.from_json(extent.to_json() | {"attacks": ["os.system"]})
-
-
-def test_few_defences_are_of_different_kinds():
-    counts = rk.SyntheticCity(people=20, days=1, step="1h").trajectories().counts()
-    kinds = [type(one) for one in default_defences(counts, None, 3)]
-    assert kinds == [Suppress, GeometricNoise, CoarserSpace]
-    assert default_defences(counts, None, 0) == []
 
 
 @pytest.mark.parametrize("name", ATTACKS)

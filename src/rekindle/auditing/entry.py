@@ -1,0 +1,284 @@
+"""The whole audit: from data to what was found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from rekindle import checks
+from rekindle.attacks import ATTACKS, Attack
+from rekindle.auditing.forecast import USUAL_WORK, Forecast, choose, works_of
+from rekindle.auditing.gather import gather
+from rekindle.auditing.plan import (
+    SEEDS,
+    Plan,
+    alternatives,
+    attempts_of,
+    built_in,
+    default_defences,
+    distinct,
+    name_of,
+    omissions,
+    open_data,
+)
+from rekindle.auditing.results import Audit, Expectation
+from rekindle.auditing.similar import people_like
+from rekindle.auditing.stages import Findings, carry_out
+from rekindle.auditing.store import Store
+from rekindle.auditing.tasks import identity
+from rekindle.auditing.work import measure_slowness
+from rekindle.auditing.workers import OutOfTime, Runner, workers_of
+from rekindle.defences import Defence
+from rekindle.errors import InvalidData, InvalidSetting, Stopped
+from rekindle.membership.infer import METHODS, Method
+from rekindle.model import Counts, Trajectories
+from rekindle.model.calendar import parse_step
+from rekindle.progress import Progress, shown_in_notebooks
+
+__all__ = ["audit", "seconds_of"]
+
+_PLANNED = 0.8
+"""The share of the time there is that a plan may take; it is a rough estimate."""
+
+_USED = 0.95
+"""The share of the time there is that tasks may take; the rest is for the report."""
+
+_SHOW_SECONDS = 20
+"""How often at most what is known so far is told."""
+
+_SHOW_SHARE = 0.05
+"""The share of the time that telling it may take."""
+
+MEMBERSHIP: dict[str, tuple[Method, ...]] = {"none": (), "exact": METHODS[:1], "full": METHODS}
+
+
+@shown_in_notebooks("Audit")
+def audit(
+    data: Any,
+    *,
+    step: str | timedelta | None = None,
+    cell_km: float | None = None,
+    timezone: str | None = None,
+    truth: Trajectories | None = None,
+    attacks: Iterable[Attack] | None = None,
+    defences: Iterable[Defence] | None = None,
+    seeds: int | None = None,
+    seed: int = 0,
+    people: int | None = None,
+    membership: Literal["none", "exact", "full"] = "exact",
+    thorough: bool | None = None,
+    time_budget: str | timedelta | None = None,
+    note: str | None = None,
+    name: str | None = None,
+    command: str | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+    announce: Callable[[Forecast], None] | None = None,
+    so_far: Callable[[Audit], None] | None = None,
+) -> Audit:
+    """Try attacks on a release and on what defences would make of it, and say who is exposed.
+
+    Where `attacks`, `defences`, `seeds` or `thorough` are not given, they are chosen by the size of the data, and by that alone,
+    such that the audit ends in about 15 minutes on two ordinary cores: `Audit.omitted` says what was left out.
+
+    Parameters
+    ----------
+    data
+        What is to be published: a dataset (with its truth, or without), counts, a release of any kind, or the people
+        (`Trajectories`). Or raw points in a data frame, which are prepared first: see `rekindle.prepare.dataset_from_frame`.
+    step, cell_km, timezone
+        For raw points alone: the interval between steps (by default 10 minutes), the side of a grid cell in km (by default
+        1), and the zone whose local time counts, where the times carry none.
+    truth
+        The people behind a release, in its locations and steps, where `data` does not hold them.
+    attacks
+        By default all attacks with their defaults, or with less effort where there are many people.
+    defences
+        What to try on the data. By default up to eight that suit it; an empty list tries none.
+    seeds
+        How many row orders, each with its own draw of every random defence. By default up to three.
+    seed
+        That of the first row order and draw; the others follow it. Other seeds give another audit of the same kind.
+    people
+        How many people the attacker takes to be counted at every step. By default that is known where the truth is; where
+        it is not, it is guessed from the release. What an attacker who has to guess reaches is shown beside it.
+    membership
+        Whether to test who is in the data at all: not; for someone who knows everyone else ("exact"); or also with the two
+        classifiers ("full"), which take minutes and need scikit-learn (extra ``membership``). It needs the truth.
+    thorough
+        Whether also to try the second best repair of each release, an attacker who has to guess the number of people, and the
+        first days alone. By default that depends on the size.
+    time_budget
+        How long it may take, such as ``"20min"``: what is not given is then chosen by how fast this machine is, the choice is
+        kept in `cache` for when the audit is resumed, and when the time is up, the finished tasks make the result
+        (`Audit.unfinished` lists the rest).
+    note
+        How the data was read, such as `Published.note`: shown in the report, and ``read_as`` of the settings.
+    name, command
+        What the dataset is called, and the command that repeats the audit, for the `Audit.identity`. By default the name is
+        what a dataset says of itself (`name` or `source` of its `info`).
+    workers
+        How many processes; by default one for each core. The numbers do not depend on it.
+    cluster
+        Address of the scheduler of a Dask cluster, to use instead of this machine's cores.
+    cache
+        A folder for finished tasks. An audit that was interrupted resumes from there, and one with more attacks, defences
+        or seeds does only what is new. It holds recovered paths and each person's exposure: keep it as safe as the truth.
+    progress
+        Called with the work that is done and with all of it, about in milliseconds of an ordinary core. Without it,
+        a notebook shows a line below the cell.
+    announce
+        Called once before the work begins, with what it will be and take; this needs a second to time the machine.
+    so_far
+        Called with what is known so far: when the first attacks are done, and then now and again.
+
+    Examples
+    --------
+    >>> import rekindle as rk
+    >>> truth = rk.SyntheticCity(people=20, days=1, step="1h", seed=1).trajectories()
+    >>> found = rk.audit(truth, attacks=[rk.Enhanced()], defences=[rk.Suppress(below=3)], seeds=2, workers=1)
+    >>> [release.label for release in found.releases]
+    ['As given', 'Withhold below 3']
+    """
+    begin, store = time.monotonic(), Store(cache)
+    budget = None if time_budget is None else seconds_of(time_budget)
+    given, truth = open_data(data, truth, step=step, cell_km=cell_km, timezone=timezone)
+    asked = {"attacks": attacks, "defences": defences, "seeds": seeds, "thorough": thorough}
+    free = frozenset(setting for setting, value in asked.items() if value is None)
+    plan = Plan(
+        given=given,
+        truth=truth,
+        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth),
+        defences=default_defences(given, truth) if defences is None else distinct(defences),
+        required=defences is not None,
+        seeds=SEEDS if seeds is None else checks.whole("seeds", seeds, least=1),
+        people=None if people is None else checks.whole("people", people, least=1),
+        membership=MEMBERSHIP[checks.choice("membership", membership, MEMBERSHIP)],
+        note=note,
+        name=name or name_of(data),
+        command=command,
+        thorough=thorough is not False,
+        first_seed=checks.whole("seed", seed),
+    )
+    plans = alternatives(plan, free) if free else [plan]
+    # Without the truth, half of the work is an audit of people drawn like the recovered ones.
+    part = 0.5 if truth is None and isinstance(given, Counts) else 1.0
+    work: _Work | None = None
+    with suppress(OutOfTime), workers_of(workers, cluster) as where:
+        slowness = 1.0
+        if budget is not None or announce is not None:
+            where.prepare()
+            slowness = measure_slowness()
+        key = [identity(given), identity(truth), sorted(free)]
+        chosen = None if budget is None else store.choice(key)
+        if chosen is None:
+            left = (
+                0.0 if budget is None else _PLANNED * (budget - (time.monotonic() - begin)) * where.cores / slowness
+            )
+            chosen = choose(plans, part * (USUAL_WORK if budget is None else left))
+        plan = plans[min(chosen, len(plans) - 1)]
+        omitted = tuple(omissions(plan, free))
+        if announce is not None:
+            here = cluster is None
+            announce(Forecast.of(plan, where.cores, slowness, here=here, chosen=free, omitted=omitted))
+        if budget is not None:
+            store.remember(key, chosen)
+        work = _Work(plan, omitted, so_far)
+        until = None if budget is None else begin + _USED * budget
+        work.carry_out(Runner(store, where, progress, expected=work.expected, until=until, finished=work.show))
+    if work is None or not work.found.known:
+        raise Stopped(
+            f"The time was up before anything could be said of the release: `time_budget` is {str(time_budget)!r}. The "
+            "tasks that were finished are kept; give it more time.",
+            "time_budget",
+        )
+    result = work.result()
+    if truth is not None or result.unfinished:
+        return result
+
+    def audit_similar(people: Trajectories, attack: Attack) -> Audit | None:
+        rest = None if budget is None else timedelta(seconds=max(1, int(begin + budget - time.monotonic())))
+        with suppress(Stopped):  # the time was up
+            return audit(
+                people,
+                attacks=[attack],
+                defences=plan.defences,
+                seeds=plan.seeds,
+                membership="none",
+                thorough=False,
+                time_budget=rest,
+                workers=workers,
+                cluster=cluster,
+                cache=cache,
+                progress=progress,
+            )
+        return None
+
+    return replace(result, expected=_expect(plan, result, audit_similar))
+
+
+def _expect(plan: Plan, result: Audit, audit_similar: Callable[[Trajectories, Attack], Audit | None]) -> Expectation:
+    """Estimate what the strongest attack finds, where nobody knows the truth."""
+    best = result.given.strongest
+    attack = next(one.attack for one in plan.attempts if one.name == best.attack)
+    similar = small = None
+    if isinstance(plan.given, Counts):
+        published = plan.given.values[plan.given.values > 0]
+        small = float((published <= 2).mean())
+        if (people := people_like(result.recovered)) is not None and attack is not None:
+            similar = audit_similar(people, attack)
+    return Expectation(best.attack, small, best.confidence, best.claimed, similar)
+
+
+class _Work:
+    """A plan that is being carried out, and what is known so far."""
+
+    def __init__(self, plan: Plan, omitted: tuple[str, ...], so_far: Callable[[Audit], None] | None) -> None:
+        self.found, self._omitted, self._so_far = Findings(plan), omitted, so_far
+        works = works_of(plan)
+        self.expected, self._tasks, self._next = sum(works), len(works), 0.0
+        self._runner: Runner | None = None
+
+    def carry_out(self, runner: Runner) -> None:
+        """Do all tasks."""
+        self._runner = runner
+        carry_out(self.found, runner)
+        runner.end()
+        self._runner = None
+
+    def result(self) -> Audit:
+        """All that is known."""
+        left = None
+        if self._runner is not None:
+            total = max(self._runner.known, self._tasks)
+            left = f"This audit is not finished: {self._runner.done} of about {total} tasks are done."
+        return gather(self.found, omitted=self._omitted, tasks_left=left)
+
+    def show(self) -> None:
+        """Tell what is known so far: as soon as there is something, and then not so often that it takes long."""
+        begin = time.monotonic()
+        if self._so_far is not None and begin >= self._next and self.found.known:
+            self._so_far(self.result())
+            took = time.monotonic() - begin
+            self._next = begin + max(_SHOW_SECONDS, took / _SHOW_SHARE)
+
+
+def seconds_of(time_budget: str | timedelta) -> float:
+    """Read a time such as "20min"."""
+    try:
+        seconds = parse_step(time_budget).total_seconds()
+    except InvalidData:
+        seconds = 0.0
+    if seconds <= 0:
+        raise InvalidSetting(
+            f"`time_budget` is {time_budget!r}; write a whole number and a unit, such as '20min' or '2h'.",
+            "time_budget",
+        )
+    return seconds

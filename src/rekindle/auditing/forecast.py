@@ -1,0 +1,159 @@
+"""What a plan takes, before any of it is done: tasks, time and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from rekindle.auditing import work
+from rekindle.auditing.plan import Plan
+from rekindle.auditing.stages import KEPT, SCOUT, days_grown
+from rekindle.defences import Defence
+from rekindle.errors import RekindleError
+from rekindle.memory import audit_bytes
+from rekindle.model import Counts
+from rekindle.repairing import REPAIRS
+
+__all__ = ["USUAL_WORK", "Forecast", "choose", "works_of"]
+
+USUAL_WORK = 1_200.0
+"""Seconds of an ordinary core that an audit takes at most where nobody said how much to do: 15 minutes of two cores, and some
+room, because the estimates are rough and one core may wait for the other in the end."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What an audit is about to do, and what that takes on this machine.
+
+    Attributes
+    ----------
+    plan
+        What is done.
+    chosen
+        Which of the settings attacks, seeds, defences and thorough were chosen here, and not asked for.
+    omitted
+        What was left out, and the setting that gets it, in sentences.
+    cores
+        How many tasks run side by side.
+    tasks
+        About how many tasks there are, those included whose number is only known later.
+    seconds
+        About how long they take, by a short attack that was timed on this machine.
+    memory_bytes
+        About how much memory that takes here; 0 on a cluster.
+    faster
+        Settings that would take less time, with the seconds that it then takes.
+    lighter
+        Settings that would take less memory, with the bytes; `attacks` means without those that revise earlier days.
+    """
+
+    plan: Plan
+    chosen: frozenset[str]
+    omitted: Sequence[str]
+    cores: int
+    tasks: int
+    seconds: float
+    memory_bytes: int
+    faster: tuple[tuple[str, float], ...]
+    lighter: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(
+        cls, plan: Plan, cores: int, slowness: float, *, here: bool, chosen: frozenset[str], omitted: Sequence[str]
+    ) -> Self:
+        """Forecast a plan on so many cores that are so much slower than ordinary ones; `here` is on this machine."""
+
+        def seconds(plan: Plan) -> float:
+            works = works_of(plan)
+            return slowness * max(sum(works) / cores, max(works))
+
+        def memory(plan: Plan, workers: int) -> int:
+            attacks, truth = list(plan.attacks.values()), plan.truth is not None
+            size = audit_bytes(
+                plan.given, attacks, seeds=plan.seeds, workers=workers, truth=truth, people=plan.people
+            )
+            return size if here else 0
+
+        takes, needs = seconds(plan), memory(plan, cores)
+        faster = [(setting, seconds(other)) for setting, other in _faster(plan)]
+        lighter = [("workers=1", memory(plan, 1))]
+        fast = replace(plan, attempts=[one for one in plan.attempts if one.attack is None or not one.attack.revises])
+        if fast.attacks:
+            lighter += [("attacks", memory(fast, cores)), ("attacks` and `workers=1", memory(fast, 1))]
+        return cls(
+            plan=plan,
+            chosen=chosen,
+            omitted=omitted,
+            cores=cores,
+            tasks=len(works_of(plan)),
+            seconds=takes,
+            memory_bytes=needs,
+            faster=tuple((setting, time) for setting, time in faster if time < 0.9 * takes),
+            lighter=tuple((setting, size) for setting, size in lighter if size < needs),
+        )
+
+
+def choose(plans: Sequence[Plan], limit: float) -> int:
+    """Choose the first plan within a limit, in seconds of an ordinary core; the last where none is."""
+    return next((at for at, one in enumerate(plans) if sum(works_of(one)) <= limit), len(plans) - 1)
+
+
+def works_of(plan: Plan) -> list[float]:
+    """List about what each task of a plan takes, in seconds of an ordinary core, before any of them is done."""
+    works: list[float] = []
+    truth = plan.truth is not None
+    attacks = plan.attacks.values()
+    # The perfect recovery is no attack, and only compared with the truth.
+    references = [one.attack for one in plan.attempts if one.is_reference]
+    most = max(attacks, key=lambda one: one.work(plan.sized))
+    for defence in (None, *plan.defences):
+        counts = _defended(plan.sized, defence)
+        compared = truth and not (isinstance(plan.given, Counts) and (defence is None or defence.exact))
+        if compared:
+            works += [work.attacking(SCOUT.attack, counts, compared=True)] * (len(REPAIRS) + 1)
+        kept = KEPT if compared and plan.thorough else 1
+        guessed = [most] if compared and plan.thorough else []
+        tried = [*references, *(one for one in attacks for _ in range(kept)), *guessed]
+        works += [work.attacking(one, counts, compared=truth) for one in tried] * plan.seeds
+        if truth:
+            works += [work.membership(counts, method) for method in plan.membership]
+    names = len(plan.attempts) - truth
+    works += [work.matching(plan.sized)] * (names * (plan.seeds - 1) + names * (names - 1) // 2)
+    if truth and plan.thorough:
+        for first in days_grown(plan.sized):
+            works += [work.attacking(one, first, compared=True) for one in (None, most if most.revises else None)]
+    return works
+
+
+def _defended(counts: Counts, defence: Defence | None) -> Counts:
+    """Counts of the size that a defence leaves."""
+    if defence is None:
+        return counts
+    try:
+        calendar = defence.calendar(counts.calendar)
+    except RekindleError:  # it will be left out
+        return counts
+    values = np.zeros((calendar.steps or 1, len(counts.locations)), np.int32)
+    values[:, 0] = max(1, round(counts.people * defence.included))
+    return Counts(values, counts.locations, calendar)
+
+
+def _faster(plan: Plan) -> Iterator[tuple[str, Plan]]:
+    """Ways to ask for less, each with the setting that does it."""
+    lighter = [
+        replace(attempt, attack=type(attempt.attack)(effort="low"))  # type: ignore[call-arg]
+        if attempt.attack is not None and attempt.attack.settings().get("effort") in ("normal", "high")
+        else attempt
+        for attempt in plan.attempts
+    ]
+    if lighter != plan.attempts:
+        yield "effort='low'", replace(plan, attempts=lighter)
+    if plan.seeds > 1:
+        yield "seeds=1", replace(plan, seeds=1)
+    if plan.thorough:
+        yield "thorough=False", replace(plan, thorough=False)
+    if plan.defences:
+        yield "defences=[]", replace(plan, defences=())
