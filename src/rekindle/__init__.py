@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from rekindle.attacks import DayByDay as DayByDay
     from rekindle.attacks import Enhanced as Enhanced
     from rekindle.attacks import Habits as Habits
+    from rekindle.attacks import KnownPast as KnownPast
+    from rekindle.attacks import KnownPeople as KnownPeople
     from rekindle.attacks import Naive as Naive
+    from rekindle.attacks import OtherTraces as OtherTraces
     from rekindle.attacks import Recovery as Recovery
     from rekindle.attacks import Run as Run
     from rekindle.attacks import resume as resume
@@ -67,7 +70,7 @@ if TYPE_CHECKING:
     from rekindle.sources.synthetic import SyntheticCity as SyntheticCity
 
 _NAMES = {
-    "attacks": "Attack Baseline Chance DayByDay Enhanced Habits Naive Recovery Run resume",
+    "attacks": "Attack Baseline Chance DayByDay Enhanced Habits KnownPast KnownPeople Naive OtherTraces Recovery Run resume",
     "auditing": "Audit audit recommend",
     "checking": "check",
     "defences": "Cap Chain CoarserSpace CoarserTime Defence GeometricNoise LaplaceNoise Round Sample Suppress",

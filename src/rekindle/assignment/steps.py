@@ -61,6 +61,7 @@ def recover_day(
     *,
     away_km: float | None = None,
     price: Price | None = None,
+    each: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> DayResult:
     """Recover one day from its counts and the locations at its first step.
@@ -93,6 +94,8 @@ def recover_day(
     price
         Gives the costs of the transitions of the kind `PRICED`, those to and from away included, for which people with the same two last locations are a
         group.
+    each
+        Whether everybody is a group of their own there: `price` is given all people, in order, at every such step.
     stop
         Asked every now and then; where it says True, the work ends with `Stopped`.
     """
@@ -131,7 +134,9 @@ def recover_day(
         if price is not None and kinds[begin] == PRICED:
             end = begin + 1
             before = cells[max(0, begin - 1)]
-            cells[end], costs[begin], gaps[begin] = _step_by_price(begin, before, cells[begin], whole[end], price)
+            cells[end], costs[begin], gaps[begin] = _step_by_price(
+                begin, before, cells[begin], whole[end], price, each
+            )
         else:
             priced = np.flatnonzero(kinds[begin : begin + stride] == PRICED)
             end = begin + int(priced[0]) if len(priced) else min(begin + stride, steps - 1)
@@ -143,12 +148,16 @@ def recover_day(
 
 
 def _step_by_price(
-    step: int, previous: NDArray[np.int32], current: NDArray[np.int32], counts: NDArray[np.int64], price: Price
+    step: int,
+    previous: NDArray[np.int32],
+    current: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    price: Price,
+    each: bool,
 ) -> tuple[NDArray[np.int32], float, float]:
     """Move everyone by any price of the two last locations: (people,) int32 locations, the total cost and its gap."""
-    _, first, inverse = np.unique(
-        previous.astype(np.int64) * len(counts) + current, return_index=True, return_inverse=True
-    )
+    pairs = np.arange(len(current)) if each else previous.astype(np.int64) * len(counts) + current
+    _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
     listed = np.argsort(first)
     first, groups = first[listed], np.argsort(listed)[inverse]
     matrix = np.asarray(price(step, previous[first], current[first]), dtype=np.float64)

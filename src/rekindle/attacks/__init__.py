@@ -14,13 +14,16 @@ from rekindle.attacks.enhanced import Enhanced
 from rekindle.attacks.folder import open_folder, recover_into
 from rekindle.attacks.habits import Habits
 from rekindle.attacks.linking import InformationGain, LinkingCost
+from rekindle.attacks.moves import LearntMoves
 from rekindle.attacks.naive import Naive
+from rekindle.attacks.priors import PRIORS, KnownPast, KnownPeople, OtherTraces, Prior
 from rekindle.attacks.saving import read_run
 from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.progress import Progress
 
 __all__ = [
     "ATTACKS",
+    "PRIORS",
     "REFERENCES",
     "Attack",
     "Baseline",
@@ -32,11 +35,16 @@ __all__ = [
     "Enhanced",
     "Habits",
     "InformationGain",
+    "KnownPast",
+    "KnownPeople",
+    "LearntMoves",
     "LinkingCost",
     "MoveContext",
     "MoveCost",
     "Naive",
+    "OtherTraces",
     "Popular",
+    "Prior",
     "Progress",
     "Recovery",
     "Run",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.model import AWAY, Calendar, Counts, Locations, Trajectories
 from rekindle.progress import Progress
+
+if TYPE_CHECKING:
+    from rekindle.attacks.priors import Prior
 
 __all__ = ["Attack", "DailyRun", "Details", "Progress", "Recovery", "Run", "with_away", "with_rows_away"]
 
@@ -63,7 +66,8 @@ class Recovery:
     Attributes
     ----------
     trajectories
-        The recovered people. They have no names: their order means nothing. Their counts are those of the release at every
+        The recovered people. They have no names and their order means nothing, but where the attacker knew people's past or
+        some of the people (`KnownPast`, `KnownPeople`). Their counts are those of the release at every
         step, and so is the number of people who are away (but with the setting ``first_step_counts="first_day"``, which copies a slip of the published code).
     attack
         The attack with its settings.
@@ -117,13 +121,23 @@ class Attack(ABC):
     ----------
     revises
         Whether a later day may change what was said of an earlier one.
+    priors
+        Which kinds of prior knowledge it can use, beside `KnownPeople`, which goes with every attack. An attack with any has
+        a field `prior`, None by default, for `knowing` to fill.
     """
 
     revises: ClassVar[bool] = False
+    priors: ClassVar[tuple[type[Prior], ...]] = ()
 
     @abstractmethod
     def start(
-        self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
+        self,
+        locations: Locations,
+        calendar: Calendar,
+        *,
+        people: int,
+        prior: Prior | None = None,
+        progress: Progress | None = None,
     ) -> Run:
         """Begin an online run, to be fed with one or more whole days at a time.
 
@@ -136,15 +150,48 @@ class Attack(ABC):
         people
             How many people there are in all. Those who are not counted at a step are away then. It may turn out that there
             are more: a later feed takes them in, as people who were away before.
+        prior
+            What the attacker knows beside the release; the same as ``attack.knowing(prior).start(...)``.
         progress
             Called after each day.
         """
 
-    def recover(self, counts: Counts, *, progress: Progress | None = None) -> Recovery:
-        """Recover everyone's trajectory from counts."""
-        run = self.start(counts.locations, counts.calendar, people=counts.people, progress=progress)
+    def recover(self, counts: Counts, *, prior: Prior | None = None, progress: Progress | None = None) -> Recovery:
+        """Recover everyone's trajectory from counts.
+
+        Parameters
+        ----------
+        counts
+            The counts of a release.
+        prior
+            What the attacker knows beside the release: `OtherTraces`, `KnownPast` or `KnownPeople`.
+        progress
+            Called after each day.
+        """
+        attack = self if prior is None else self.knowing(prior)
+        run = attack.start(counts.locations, counts.calendar, people=counts.people, progress=progress)
         run.feed(counts)
         return run.recovery()
+
+    def knowing(self, prior: Prior) -> Attack:
+        """The same attack by someone who knows more; refused where the attack cannot use it."""
+        return prior.given_to(self)
+
+    def names(self, people: int) -> tuple[str, ...] | None:
+        """A name for each of so many recovered people, of those whose past is known; None where nobody's is."""
+        prior: Prior | None = getattr(self, "prior", None)
+        return None if prior is None else prior.names(people)
+
+    @property
+    def named(self) -> bool:
+        """Whether it says who is who, and is to be scored by that."""
+        prior: Prior | None = getattr(self, "prior", None)
+        return prior is not None and prior.named
+
+    @property
+    def known_people(self) -> tuple[str, ...]:
+        """Names of the people whom the attacker knows, to be left out of the score."""
+        return ()
 
     def memory_bytes(self, counts: Counts) -> int:
         """About how much memory `recover` needs, known before it starts: a process, the counts and three times the paths."""
@@ -191,6 +238,10 @@ class Run(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.people} people, {self.days_done} days done)"
+
+    def _trajectories(self, cells: NDArray[np.integer], calendar: Calendar) -> Trajectories:
+        """Recovered people, by their names where these are known."""
+        return Trajectories(cells, self.locations, calendar, self.attack.names(len(cells)))
 
     @property
     @abstractmethod
@@ -374,14 +425,14 @@ class DailyRun(Run):
         days = list(self._days)
         people = len(days[0][0]) if days else self.people  # another thread may be about to take in more
         cells = np.concatenate([np.empty((people, 0), np.int32), *(cells for cells, _ in days)], axis=1)
-        found = Trajectories(cells, self.locations, self.calendar.closed_at(cells.shape[1]))
+        found = self._trajectories(cells, self.calendar.closed_at(cells.shape[1]))
         return Recovery(found, self.attack, details=self.details.joined([details for _, details in days]))
 
     def day(self, number: int) -> Recovery:
         """What is known of one finished day alone; the others are not copied."""
         cells, details = self._days[number]
         calendar = self.calendar.closed_at(self.steps_done).part(self.calendar.day(number))
-        return Recovery(Trajectories(cells, self.locations, calendar), self.attack, details=details)
+        return Recovery(self._trajectories(cells, calendar), self.attack, details=details)
 
     def save(self, path: str | Path) -> None:
         """Write the days so far to a file, whole or not at all, for `resume`."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rekindle import checks
-from rekindle.attacks.base import Attack, DailyRun, with_away
+from rekindle.attacks.base import Attack, DailyRun, Run, with_away
 from rekindle.attacks.saving import SavedRun
 from rekindle.errors import InvalidData
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 from rekindle.progress import Progress
+
+if TYPE_CHECKING:
+    from rekindle.attacks.priors import Prior
 
 __all__ = ["Chance", "ChanceRun"]
 
@@ -36,9 +40,17 @@ class Chance(Attack):
         checks.whole("seed", self.seed)
 
     def start(
-        self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
-    ) -> ChanceRun:
+        self,
+        locations: Locations,
+        calendar: Calendar,
+        *,
+        people: int,
+        prior: Prior | None = None,
+        progress: Progress | None = None,
+    ) -> Run:
         """Begin an online run."""
+        if prior is not None:
+            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
         return ChanceRun(self, locations, calendar, people, progress)
 
 

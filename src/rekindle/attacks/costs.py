@@ -2,7 +2,7 @@
 
 A move cost is any object that can be called as ``cost(previous, current, context)`` and gives a matrix of rows x
 locations. It may depend on where a person was at the step before, where they are, and the context, never on who they
-are: people with the same two locations are interchangeable.
+are: people with the same two locations are interchangeable, but for a cost that looks back on the whole day (`looks_back`).
 """
 
 from __future__ import annotations
@@ -33,11 +33,16 @@ class MoveContext:
     transitions
         (locations, locations) int64, sparse: the paper's B, how often each location was predicted to follow another, over
         all fully predicted days. Staying counts as a transition from a location to itself.
+    today
+        (rows, steps so far) int32: where each of the rows has been since the day began, `AWAY` where not counted. None but
+        for a cost whose `looks_back` is True: such a cost is asked to price everyone, people with the same two last
+        locations included.
     """
 
     locations: Locations
     departs: datetime
     transitions: sparse.csr_array
+    today: NDArray[np.int32] | None = None
 
 
 @runtime_checkable

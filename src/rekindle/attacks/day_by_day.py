@@ -18,16 +18,16 @@ from scipy import sparse
 
 from rekindle import checks
 from rekindle.assignment.steps import EXTRAPOLATE, POPULAR, PRICED, recover_day
-from rekindle.attacks.base import Attack, DailyRun, Details, with_away, with_rows_away
+from rekindle.attacks.base import Attack, DailyRun, Details, Run, with_away, with_rows_away
 from rekindle.attacks.costs import MoveContext, MoveCost, Stay, is_target_cost, popular_places
 from rekindle.attacks.linking import DENSE_UP_TO, InformationGain, LinkingCost, link
+from rekindle.attacks.moves import LearntMoves
+from rekindle.attacks.priors import KnownPast, OtherTraces, Prior
 from rekindle.attacks.saving import SavedRun
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import AWAY, Calendar, Counts, Locations
 from rekindle.model.calendar import NIGHT_END
 from rekindle.progress import Progress
-
-__all__ = ["DayByDay", "DayByDayDetails", "DayByDayRun"]
 
 LARGE_DAY = 1_000_000
 ROUNDING = 1e-9
@@ -68,7 +68,12 @@ class DayByDay(Attack):
     workers
         Over how many threads the days of one feed are spread, where no cost looks at the days before; None for all
         cores. It changes nothing but the time.
+    prior
+        What the attacker knows beside the release; see `recover`. How people move, learnt from the traces, takes the place of
+        all three costs of moves. People whose past is known are linked by it too.
     """
+
+    priors: ClassVar[tuple[type[Prior], ...]] = (OtherTraces, KnownPast)
 
     first: MoveCost = Stay()
     night: MoveCost = Stay()
@@ -79,6 +84,7 @@ class DayByDay(Attack):
     seed: int | None = None
     first_step_counts: Literal["each_day", "first_day"] = "each_day"
     workers: int | None = field(default=None, compare=False)
+    prior: Prior | None = None
 
     def __post_init__(self) -> None:
         checks.whole("lookback_days", self.lookback_days, least=1)
@@ -88,6 +94,8 @@ class DayByDay(Attack):
         checks.choice("first_step_counts", self.first_step_counts, ("each_day", "first_day"))
         if self.workers is not None:
             checks.whole("workers", self.workers, least=1)
+        if self.prior is not None and not isinstance(self.prior, self.priors):
+            raise InvalidSetting(f"`prior` is {self.prior!r}; it must be other people's traces or a known past.")
         for name in ("first", "night", "day", "linking"):
             if not callable(getattr(self, name)) or isinstance(getattr(self, name), type):
                 raise InvalidSetting(
@@ -97,7 +105,9 @@ class DayByDay(Attack):
     @property
     def remembers(self) -> bool:
         """Whether a day depends on those before it, other than by its link."""
-        return any(getattr(cost, "remembers", True) for cost in (self.first, self.night, self.day))
+        return self.prior is None and any(
+            getattr(cost, "remembers", True) for cost in (self.first, self.night, self.day)
+        )
 
     def memory_bytes(self, counts: Counts) -> int:
         """About how much memory `recover` needs; a link takes a matrix of people x people up to a size, and a list beyond."""
@@ -114,14 +124,25 @@ class DayByDay(Attack):
         return super().work(counts) + 2e-6 * counts.people * counts.steps + linking
 
     def start(
-        self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
-    ) -> DayByDayRun:
+        self,
+        locations: Locations,
+        calendar: Calendar,
+        *,
+        people: int,
+        prior: Prior | None = None,
+        progress: Progress | None = None,
+    ) -> Run:
         """Begin an online run; the calendar must begin between 00:00 and 06:00, as in the paper."""
+        if prior is not None:
+            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
         if calendar.start - calendar.start.replace(hour=0, minute=0, second=0) > NIGHT_END:
             raise InvalidData(
                 f"The counts begin at {calendar.start:%Y-%m-%d %H:%M}, but {type(self).__name__} must begin at night, "
                 "between 00:00 and 06:00. Leave out the steps before the next midnight, or use Habits."
             )
+        if self.prior is not None:
+            self.prior.check(locations, calendar)
+            _ = self.prior.learnt  # before any thread needs it
         return DayByDayRun(self, locations, calendar, people, progress)
 
 
@@ -170,6 +191,16 @@ class DayByDayRun(DailyRun):
         super().__init__(attack, locations, calendar, people, progress)
         self.transitions = sparse.csr_array((len(locations),) * 2, dtype=np.int64)
         self._seen = 0  # how many people were ever counted: the first ones
+        self._past: NDArray[np.int32] | None = None  # what is known of them before the first day
+        if isinstance(attack.prior, KnownPast):
+            known = attack.prior.trajectories
+            self._seen = known.people
+            self._past = known.cells.astype(np.int32)
+            if known.people > people:
+                raise InvalidData(
+                    f"The past of {known.people} people is known, but the release has {people}; leave out those who are "
+                    "not in it.",
+                )
 
     def _take(self, counts: Counts) -> None:
         days = list(counts.calendar.days())
@@ -231,8 +262,14 @@ class DayByDayRun(DailyRun):
         """Give the rows of the next day to the people: to those seen before as far as they go, then to new ones."""
         link_cost, seen = np.nan, self._seen
         order = np.arange(seen)
-        if self._days and seen and len(cells):
+        if (self._days or self._past is not None) and seen and len(cells):
             past = [day[:seen] for day, _ in self._days[-self.attack.lookback_days :]]
+            if self._past is not None:
+                # What is known of somebody is better than what was guessed since.
+                past = [
+                    np.vstack([np.full_like(day[: len(self._past)], AWAY), day[len(self._past) :]]) for day in past
+                ]
+                past.append(with_rows_away(self._past, seen))
             found = link(self.attack.linking, past, cells, len(self.locations), stop=self._stop.is_set)
             order, link_cost, gap = found.order, found.cost, max(gap, found.gap)
         else:
@@ -257,7 +294,7 @@ class DayByDayRun(DailyRun):
         """Take the finished days of an earlier run of the same attack."""
         super().restore(saved)
         seen = [(cells != AWAY).any(axis=1) for cells, _ in self._days]
-        self._seen = int(np.any(seen, axis=0).sum())
+        self._seen = max(self._seen, int(np.any(seen, axis=0).sum()))
 
 
 def count_transitions(cells: NDArray[np.int32], locations: int) -> sparse.csr_array:
@@ -307,13 +344,19 @@ class DayTask:
         listed = np.append(places, AWAY).astype(np.int32)
         away_km = self._away_km() if away else None
         costs = self._costs(len(counts) - 1)
+        each = any(getattr(cost, "looks_back", False) for cost in costs)
+        so_far = np.empty((len(first), len(counts) if each else 0), np.int32)
         kinds = [
             EXTRAPOLATE * cost.extrapolates + POPULAR * cost.remembers if is_target_cost(cost) else PRICED
             for cost in costs
         ]
 
         def price(step: int, previous: NDArray[np.int32], current: NDArray[np.int32]) -> NDArray[np.float64]:
-            context = MoveContext(self.locations, self.start + step * self.step, self.transitions)
+            today = None
+            if each:
+                so_far[:, step] = listed[current]
+                today = so_far[current < real, : step + 1]
+            context = MoveContext(self.locations, self.start + step * self.step, self.transitions, today)
             # A cost knows locations only: nobody who has just returned comes from anywhere else.
             here = current < real
             previous, current = listed[np.where(previous < real, previous, current)[here]], listed[current[here]]
@@ -335,6 +378,7 @@ class DayTask:
             popular_places(sparse.csr_array(self.transitions[places][:, places])) if attack.remembers else None,
             away_km=away_km,
             price=price,
+            each=each,
             stop=self.stop,
         )
         share = found.gaps / np.maximum(found.costs, 1.0)
@@ -345,6 +389,8 @@ class DayTask:
         """What it costs to leave or to return, km."""
         if self.attack.away_km is not None:
             return self.attack.away_km
+        if self.attack.prior is not None:
+            return LearntMoves(self.attack.prior.learnt).away
         return float(np.hypot(*np.ptp(self.locations.xy_km, axis=0))) / 2
 
     def _costs(self, transitions: int) -> list[MoveCost]:
@@ -352,4 +398,6 @@ class DayTask:
         six = self.start.replace(hour=0, minute=0, second=0) + NIGHT_END
         at_night = max(0, -((self.start - six) // self.step))
         attack = self.attack
+        if attack.prior is not None:
+            return [LearntMoves(attack.prior.learnt)] * transitions
         return [attack.first, *[attack.night] * (at_night - 1), *[attack.day] * transitions][:transitions]

@@ -38,6 +38,9 @@ def open_folder(path: str | Path, attack: Attack, counts: Counts, *, resume: boo
         locations=counts.locations,
         calendar=counts.calendar,
         people=counts.people,
+        names=attack.names(counts.people),
+        named=attack.named,
+        known_people=attack.known_people,
         resume=resume,
     )
 

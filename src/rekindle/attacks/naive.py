@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks.base import with_away
+from rekindle.attacks.base import Run, with_away
 from rekindle.attacks.chance import Chance, ChanceRun
 from rekindle.model import AWAY, Calendar, Locations
 from rekindle.progress import Progress
+
+if TYPE_CHECKING:
+    from rekindle.attacks.priors import Prior
 
 __all__ = ["Naive", "NaiveRun"]
 
@@ -28,9 +32,17 @@ class Naive(Chance):
     """
 
     def start(
-        self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
-    ) -> NaiveRun:
+        self,
+        locations: Locations,
+        calendar: Calendar,
+        *,
+        people: int,
+        prior: Prior | None = None,
+        progress: Progress | None = None,
+    ) -> Run:
         """Begin an online run."""
+        if prior is not None:
+            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
         return NaiveRun(self, locations, calendar, people, progress)
 
 

@@ -29,7 +29,7 @@ def evaluate(
     json: Annotated[
         Path | None, typer.Option(help="Where to write the numbers. Default: evaluation.json in RECOVERY.")
     ] = None,
-    mapping: Mapping = "optimal",
+    mapping: Mapping = None,
     seeds: Annotated[
         int,
         typer.Option(
@@ -62,10 +62,14 @@ def evaluate(
     target = json or recovery / EVALUATION
     with output(target):
         with showing_progress("Matching people") as progress:
-            result = compare(found.trajectories, truth, mapping=mapping, progress=progress)
-            beside = reference_scores(truth, seeds=seeds, mapping=mapping) if seeds else None
+            method = mapping or ("names" if found.named else "optimal")
+            result = compare(
+                found.trajectories, truth, mapping=method, leave_out=found.known_people, progress=progress
+            )
+            others = truth.without(found.known_people)
+            beside = reference_scores(others, seeds=seeds, mapping=method) if seeds else None
             sure = None
-            if found.confidence is not None:
+            if found.confidence is not None and not found.known_people:
                 sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=result.mapping)
         numbers = to_json(found.attack, found.settings, result, beside, sure)
         write_json(target, numbers, private=True)

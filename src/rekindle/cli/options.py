@@ -96,9 +96,11 @@ Seed = Annotated[
     typer.Option("--seed", min=0, help="Seed of the first row order and draw; the others follow it."),
 ]
 Mapping = Annotated[
-    Literal["optimal", "greedy"],
+    Literal["optimal", "greedy", "names"] | None,
     typer.Option(
-        "--mapping", help="How recovered people are matched with true ones: least total error, or as in Xu et al."
+        "--mapping",
+        help="How recovered people are matched with true ones: least total error, as in Xu et al., or by the names that an "
+        "attacker who knows people's past gives them. Default: optimal; names where there are such.",
     ),
 ]
 Workers = Annotated[

@@ -29,7 +29,7 @@ __all__ = [
     "visits",
 ]
 
-MappingMethod = Literal["optimal", "greedy"]
+MappingMethod = Literal["optimal", "greedy", "names"]
 
 ROWS_AT_ONCE = 256
 PEOPLE_AT_ONCE = 4096
@@ -52,7 +52,7 @@ class Mapping:
         The part of the total error that a better matching might save at most: 0 where this one is optimal, None where
         that is not known.
     method
-        "optimal" (least total error) or "greedy" (Xu et al. 2017).
+        "optimal" (least total error), "greedy" (Xu et al. 2017) or "names".
     away_km
         What a step costs at which only one of the two is away, km; 0 where nobody is.
     """
@@ -97,7 +97,8 @@ def map_people(
         if matched with people who are always away.
     method
         "optimal" for the least total error; "greedy" for the mapping of Xu et al. (2017): each recovered person in
-        turn takes the true person with the least error who is still free.
+        turn takes the true person with the least error who is still free; "names" where the recovered people have names:
+        everyone is who they are said to be, and whoever has a name that is not in the truth is nobody.
     dense_up_to
         The optimal matching is exact for up to this many people, with memory that grows with their square. For more,
         the memory grows with the people, and the gap is proven.
@@ -112,12 +113,16 @@ def map_people(
         raise InvalidData(
             f"The recovered trajectories have {recovered.steps} steps, the true ones {truth.steps}; they must be the same."
         )
-    checks.choice("method", method, ("optimal", "greedy"))
+    checks.choice("method", method, ("optimal", "greedy", "names"))
     from rekindle.evaluation.mapping_kernel import Errors, match_sparsely  # takes a second to load
 
     people, others = recovered.people, truth.people
     sparse = method == "optimal" and max(people, others) > dense_up_to
     errors = Errors(recovered, truth, padded=sparse and people != others)
+    if method == "names":
+        position = {name: at for at, name in enumerate(truth.people_ids)}
+        matched = np.array([position.get(name, -1) for name in recovered.people_ids], np.int64)
+        return Mapping(matched, others, errors.of_pairs(matched), None, "names", errors.price)
     if sparse:
         matched, total, proven = match_sparsely(errors, gap, progress)
         return Mapping(matched, others, total, proven, away_km=errors.price)
@@ -160,7 +165,7 @@ def resolve_mapping(
 ) -> Mapping:
     """Take a mapping that was handed on, or find one by its method."""
     if not isinstance(mapping, Mapping):
-        checks.choice("mapping", mapping, ("optimal", "greedy"))
+        checks.choice("mapping", mapping, ("optimal", "greedy", "names"))
         return map_people(recovered, truth, method=mapping, progress=progress)
     if (len(mapping.matched), mapping.true_people) != (recovered.people, truth.people):
         raise InvalidData(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -284,11 +284,12 @@ def evaluate(
     truth: Trajectories,
     *,
     mapping: MappingMethod | Mapping = "optimal",
+    leave_out: Collection[str] = (),
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compare recovered trajectories with the true ones.
 
-    Recovered people have no names, so they are first matched with true people, one to one.
+    Recovered people mostly have no names, so they are first matched with true people, one to one.
 
     Parameters
     ----------
@@ -296,11 +297,16 @@ def evaluate(
         Trajectories over the same locations and steps. There may be more or fewer recovered than true people.
     mapping
         "optimal": the matching with the least total error, as in the paper. "greedy": each recovered person in turn takes
-        the most similar true person who is left, as in Xu et al. Or a mapping that was found before.
+        the most similar true person who is left, as in Xu et al. "names": everyone is who they are said to be, as a
+        recovery with a `KnownPast` must be judged. Or a mapping that was found before.
+    leave_out
+        Names of people whom the attacker knew (`KnownPeople`): they are in neither.
     progress
         Called during the mapping of large datasets.
     """
     _check_comparable(recovered, truth)
+    if leave_out:
+        recovered, truth = recovered.without(leave_out), truth.without(leave_out)
     found = resolve_mapping(mapping, recovered, truth, progress)
     per_person = compare_people(recovered, truth, found)
     unique, distinct = count_sets(recovered)
@@ -438,6 +444,8 @@ def reference_scores(truth: Trajectories, *, seeds: int = 5, mapping: MappingMet
         scores = []
         for seed in range(seeds):
             guess = attack(seed=seed).recover(counts).trajectories
+            if mapping == "names":  # the guess is also at who is who
+                guess = Trajectories(guess.cells, guess.locations, guess.calendar, truth.people_ids)
             scores.append(_score(compare_people(guess, truth, resolve_mapping(mapping, guess, truth))))
         found.append({name: Spread.of([each[name] for each in scores]) for name in scores[0]})
     return ReferenceScores(*found)

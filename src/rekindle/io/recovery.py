@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,10 @@ class StoredRecovery:
         (people, steps) float32: how sure the attack was of each point, from 0 to 1; None where it did not say.
     details
         What the attack alone has to say, by name: float64, one number for each step or each day.
+    named
+        Whether the attack knew people's past and says who is who; then it is to be scored by their names.
+    known_people
+        Names of the people whom the attacker knew, to be left out of the score.
     """
 
     trajectories: Trajectories
@@ -66,6 +70,8 @@ class StoredRecovery:
     calendar: Calendar
     confidence: NDArray[np.float32] | None
     details: dict[str, NDArray[np.float64]]
+    named: bool = False
+    known_people: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -84,6 +90,9 @@ class RecoveryFolder:
         What produces the recovery, by name and in plain values.
     locations, calendar, people
         What is being attacked.
+    names, named, known_people
+        What the recovered people are called, where anyone has a name; whether these say who is who; and whom the attacker
+        knew.
     resume
         Go on with what is there. Without, a folder with anything in it is refused.
     """
@@ -97,6 +106,9 @@ class RecoveryFolder:
         locations: Locations,
         calendar: Calendar,
         people: int,
+        names: Sequence[str] | None = None,
+        named: bool = False,
+        known_people: Sequence[str] = (),
         resume: bool = False,
     ) -> None:
         self.path = Path(path)
@@ -107,6 +119,8 @@ class RecoveryFolder:
             "people": people,
             "calendar": calendar.to_json(),
         }
+        if names is not None:
+            self._head |= {"names": list(names), "named": named, "known_people": list(known_people)}
         self._days: list[dict[str, Any]] = []
         self.stored: StoredRecovery | None = None
         check_new_folder(self.path, RECOVERY, overwrite=True)
@@ -219,6 +233,22 @@ def _read_details(days: list[Any], calendar: Calendar, path: Path) -> dict[str, 
         raise InvalidFile(path, "a number of the details is too large.") from None
 
 
+def _read_names(head: dict[str, Any], people: int, path: Path) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """What the recovered people are called, whom the attacker knew, and whether the names say who is who."""
+    names, known, named = head.get("names"), head.get("known_people", []), head.get("named", False)
+    if names is None:
+        return tuple(map(str, range(people))), (), False
+    for each in (names, known):
+        if not isinstance(each, list) or not all(isinstance(name, str) for name in each):
+            raise InvalidFile(path, "'names' and 'known_people' must be lists of names.")
+    if len(names) != people or len(set(names)) != people or not set(known) <= set(names) or type(named) is not bool:
+        raise InvalidFile(
+            path,
+            f"'names' must be {people} different names, with those of 'known_people', and 'named' true or false.",
+        )
+    return tuple(names), tuple(known), named
+
+
 def read_recovery(path: str | Path) -> StoredRecovery:
     """Read a recovery folder: all whole days that are there, also while an attack is still writing."""
     folder = Path(path)
@@ -248,7 +278,7 @@ def read_recovery(path: str | Path) -> StoredRecovery:
     cells: list[NDArray[np.integer]] = [np.empty((people, 0), np.int32)]
     sure: list[NDArray[np.float32]] = []
     details = _read_details(days, calendar, head_path)
-    names = tuple(map(str, range(people)))
+    names, known_people, named = _read_names(head, people, head_path)
     for number in range(len(days)):
         day, file = calendar.day(number), folder / _day_file(number)
         part = read_trajectories(file, locations, calendar.part(day), people_ids=names, within=folder)
@@ -257,7 +287,7 @@ def read_recovery(path: str | Path) -> StoredRecovery:
         if confidence is not None:
             sure.append(confidence)
     found = np.concatenate(cells, axis=1)
-    trajectories = Trajectories(found, locations, calendar.closed_at(found.shape[1]))
+    trajectories = Trajectories(found, locations, calendar.closed_at(found.shape[1]), names)
     return StoredRecovery(
         trajectories,
         head["attack"],
@@ -265,4 +295,6 @@ def read_recovery(path: str | Path) -> StoredRecovery:
         calendar,
         np.concatenate(sure, axis=1) if sure and len(sure) == len(days) else None,
         details,
+        named,
+        known_people,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,6 +173,15 @@ class Trajectories:
         """The trajectories of a range of steps."""
         seen = None if self.observed is None else self.observed[:, steps]
         return Trajectories(self.cells[:, steps], self.locations, self.calendar.part(steps), self.people_ids, seen)
+
+    def without(self, names: Collection[str]) -> Trajectories:
+        """The trajectories of all people but some."""
+        rows = [row for row, name in enumerate(self.people_ids) if name not in names]
+        if not rows:
+            raise InvalidData("Nobody is left without these people.")
+        seen = None if self.observed is None else self.observed[rows]
+        kept = [self.people_ids[row] for row in rows]
+        return Trajectories(self.cells[rows], self.locations, self.calendar, kept, seen)
 
     def during(self, calendar: Calendar) -> Trajectories:
         """The trajectories at the steps of a calendar, such as that of a recovery of some days."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from joblib import cpu_count
@@ -26,6 +26,9 @@ from rekindle.attacks.saving import SavedRun
 from rekindle.errors import Stopped
 from rekindle.model import Calendar, Counts, Locations, Trajectories
 from rekindle.progress import Progress
+
+if TYPE_CHECKING:
+    from rekindle.attacks.priors import Prior
 
 __all__ = ["Habits", "HabitsRun"]
 
@@ -99,9 +102,17 @@ class Habits(Attack):
         return Schedule.why_not(counts.people, counts.steps, int(counts.values.any(axis=0).sum()))
 
     def start(
-        self, locations: Locations, calendar: Calendar, *, people: int, progress: Progress | None = None
-    ) -> HabitsRun:
+        self,
+        locations: Locations,
+        calendar: Calendar,
+        *,
+        people: int,
+        prior: Prior | None = None,
+        progress: Progress | None = None,
+    ) -> Run:
         """Begin an online run."""
+        if prior is not None:
+            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
         return HabitsRun(self, locations, calendar, people, progress)
 
 
