@@ -167,8 +167,6 @@ def test_what_does_not_fit_is_refused(city):
         rk.Enhanced().recover(counts, prior=rk.KnownPeople(today))
     with pytest.raises(InvalidData, match="must be people of the release"):
         rk.Enhanced().recover(some(today, np.arange(30)).counts(), prior=rk.KnownPeople(some(today, [40, 41])))
-    with pytest.raises(InvalidSetting, match="model"):
-        rk.OtherTraces(past, model="guessed")
 
 
 def test_a_recovery_is_resumed_with_the_same_knowledge_only(city, tmp_path):

@@ -171,3 +171,32 @@ def test_a_damaged_description_is_refused(tmp_path, change, words):
     path.write_text(json.dumps(head))
     with pytest.raises(rk.errors.InvalidFile, match=words):
         rk.read_recovery(path.parent)
+
+
+def test_names_that_say_who_is_who_are_kept_and_checked(tmp_path):
+    truth = rk.SyntheticCity(people=4, days=2).trajectories()
+    names = ["ann", "bob", "eve", "unknown 1"]
+    settings = {"names": names, "named": True, "known_people": ["ann"]}
+    RecoveryFolder(
+        tmp_path / "out",
+        attack="A",
+        settings={},
+        locations=truth.locations,
+        calendar=truth.calendar,
+        people=4,
+        **settings,
+    )
+    found = rk.read_recovery(tmp_path / "out")
+    assert found.trajectories.people_ids == tuple(names)
+    assert (found.named, found.known_people) == (True, ("ann",))
+    head = json.loads((tmp_path / "out" / "recovery.json").read_text())
+    for wrong in (
+        {"names": names[:3]},
+        {"names": 7},
+        {"known_people": ["zoe"]},
+        {"named": "yes"},
+        {"names": ["ann"] * 4},
+    ):
+        (tmp_path / "out" / "recovery.json").write_text(json.dumps(head | wrong))
+        with pytest.raises(rk.errors.InvalidFile, match="names"):
+            rk.read_recovery(tmp_path / "out")

@@ -13,12 +13,11 @@ from abc import ABC
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle import checks
 from rekindle.attacks.base import Attack, Recovery, Run
 from rekindle.attacks.moves import CountedMoves, MoveModel
 from rekindle.attacks.saving import SavedRun, read_run, write_run
@@ -91,36 +90,13 @@ class Prior(ABC):
 class OtherTraces(Prior):
     """Traces of other people in the same city, such as a sample that was bought: a model of moves and stays.
 
+    Moves and stays are counted by the hour, and few counts are shrunk towards those of a wider class.
+
     Parameters
     ----------
     trajectories
         Paths of people who are not attacked, over the locations and with the step of the release, of any days.
-    model
-        "counted": moves and stays by the hour, counted, with few counts shrunk towards those of a wider class.
-        "neural": a small recurrent network, which takes minutes to train and needs the extra ``learned``.
-    seed
-        Of the training of the neural model. The same seed gives the same bytes on the same machine.
     """
-
-    model: Literal["counted", "neural"] = "counted"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        checks.choice("model", self.model, ("counted", "neural"))
-        checks.whole("seed", self.seed)
-
-    def __repr__(self) -> str:
-        seed = f", seed {self.seed}" if self.model == "neural" else ""
-        return f"{super().__repr__()[:-1]}, {self.model}{seed})"
-
-    @cached_property
-    def learnt(self) -> MoveModel:
-        """The model, learnt when it is first asked for."""
-        if self.model == "counted":
-            return CountedMoves.learn(self.trajectories)
-        from rekindle.attacks.neural import NeuralMoves  # needs an extra
-
-        return NeuralMoves.learn(self.trajectories, seed=self.seed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
