@@ -22,7 +22,7 @@ import rekindle as rk
 from rekindle.attacks import Attack
 from rekindle.auditing.risk import Estimate, estimate, estimate_advantage, estimate_exposed
 from rekindle.defences import Defence, GeometricNoise, NothingLeft, Suppress
-from rekindle.evaluation.exposure import KNOWN_POINTS, Exposure, expose
+from rekindle.evaluation import KNOWN_POINTS, Exposure, expose
 from rekindle.repairing import repair
 
 RELEASES: dict[str, Defence | None] = {

@@ -59,6 +59,7 @@ EXAMPLES = {
     "CoarserTime": lambda: rk.CoarserTime(step="8h"),
     "Counts": lambda: COUNTS,
     "Dataset": lambda: rk.Dataset(COUNTS, TRUTH),
+    "Flows": lambda: TRUTH.flows(),
     "GeometricNoise": lambda: rk.GeometricNoise(epsilon=1.0, per="event"),
     "KnownPast": lambda: rk.KnownPast(TRUTH),
     "KnownPeople": lambda: rk.KnownPeople(TRUTH),

@@ -48,12 +48,14 @@ if TYPE_CHECKING:
     from rekindle.evaluation import reference_scores as reference_scores
     from rekindle.io import read_counts as read_counts
     from rekindle.io import read_dataset as read_dataset
+    from rekindle.io import read_flows as read_flows
     from rekindle.io import read_locations as read_locations
     from rekindle.io import read_recovery as read_recovery
     from rekindle.io import read_release as read_release
     from rekindle.io import read_trajectories as read_trajectories
     from rekindle.io import write_counts as write_counts
     from rekindle.io import write_dataset as write_dataset
+    from rekindle.io import write_flows as write_flows
     from rekindle.io import write_locations as write_locations
     from rekindle.io import write_release as write_release
     from rekindle.io import write_trajectories as write_trajectories
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from rekindle.model import Calendar as Calendar
     from rekindle.model import Counts as Counts
     from rekindle.model import Dataset as Dataset
+    from rekindle.model import Flows as Flows
     from rekindle.model import Locations as Locations
     from rekindle.model import Release as Release
     from rekindle.model import Trajectories as Trajectories
@@ -75,10 +78,10 @@ _NAMES = {
     "checking": "check",
     "defences": "Cap Chain CoarserSpace CoarserTime Defence GeometricNoise LaplaceNoise Round Sample Suppress",
     "evaluation": "evaluate reference_scores",
-    "io": "read_counts read_dataset read_locations read_recovery read_release read_trajectories "
-    "write_counts write_dataset write_locations write_release write_trajectories",
+    "io": "read_counts read_dataset read_flows read_locations read_recovery read_release read_trajectories "
+    "write_counts write_dataset write_flows write_locations write_release write_trajectories",
     "membership": "infer_membership",
-    "model": "AWAY Calendar Counts Dataset Locations Release Trajectories",
+    "model": "AWAY Calendar Counts Dataset Flows Locations Release Trajectories",
     "repairing": "repair",
     "report": "figures",
     "sources.synthetic": "SyntheticCity",

@@ -15,27 +15,25 @@ import numpy as np
 
 from rekindle.errors import InvalidSetting
 
-__all__ = ["choice", "number", "positive", "seed", "share", "whole"]
-
 
 def whole(setting: str, value: Any, *, least: int = 0) -> int:
     """Check a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a whole number of at least {least}.", setting)
+        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a whole number of at least {least}.")
     return int(value)
 
 
 def positive(setting: str, value: Any) -> float:
     """Check a finite number above 0."""
     if not _finite(value) or value <= 0:
-        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number above 0.", setting)
+        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number above 0.")
     return float(value)
 
 
 def number(setting: str, value: Any, *, least: float = 0.0) -> float:
     """Check a finite number of at least `least`."""
     if not _finite(value) or value < least:
-        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number of at least {least:g}.", setting)
+        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a number of at least {least:g}.")
     return float(value)
 
 
@@ -49,7 +47,7 @@ def _finite(value: Any) -> bool:
 def share(setting: str, value: Any) -> float:
     """Check a share between 0 and 1."""
     if not _finite(value) or not 0 <= value <= 1:
-        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a share from 0 to 1.", setting)
+        raise InvalidSetting(f"`{setting}` is {value!r}; it must be a share from 0 to 1.")
     return float(value)
 
 
@@ -61,5 +59,5 @@ def seed(value: Any, setting: str = "seed") -> int | None:
 def choice(setting: str, value: Any, choices: Collection[str]) -> str:
     """Check that a value is one of several."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidSetting(f"`{setting}` is {value!r}; choose one of {', '.join(choices)}.", setting)
+        raise InvalidSetting(f"`{setting}` is {value!r}; choose one of {', '.join(choices)}.")
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,12 @@ __all__ = [
 
 
 class RekindleError(Exception):
-    """Base of every error that Rekindle raises on purpose.
+    """Base of every error that Rekindle raises on purpose."""
 
-    Attributes
-    ----------
-    settings
-        The settings that the message names, each in backticks: arguments in Python, options at the command line.
-    """
-
-    def __init__(self, message: str, *settings: str) -> None:
-        super().__init__(message)
-        self.settings = settings
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that the message names, each in backticks: arguments in Python, options at the command line."""
+        return tuple(dict.fromkeys(re.findall(r"`(\w+)(?:=[^`]*)?`", str(self))))
 
 
 class InvalidData(RekindleError, ValueError):  # noqa: N818
@@ -40,13 +36,13 @@ class InvalidData(RekindleError, ValueError):  # noqa: N818
 class InvalidFile(InvalidData):
     """A file that cannot be read as what it should be. The message begins with its path."""
 
-    def __init__(self, path: str | Path, problem: str, *settings: str) -> None:
-        super().__init__(f"{path}: {problem}", *settings)
+    def __init__(self, path: str | Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
         self.path = Path(path)
         self.problem = problem
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.problem, *self.settings)
+        return type(self), (self.path, self.problem)
 
 
 class InvalidSetting(RekindleError, ValueError):  # noqa: N818

@@ -16,8 +16,6 @@ from rekindle.errors import InvalidSetting
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Frame", "Library", "geoframe", "html_table", "name_column", "optional", "to_frame"]
-
 Library = Literal["polars", "pandas"]
 Frame = Any
 """A Polars data frame, or a pandas one where that was asked for."""

@@ -17,20 +17,6 @@ from rekindle.errors import InvalidSetting, RekindleError, TooLarge
 from rekindle.io.safety.files import read_json
 from rekindle.model import Counts, Release
 
-__all__ = [
-    "PROCESS",
-    "audit_bytes",
-    "check_memory",
-    "counts_of_size",
-    "described_size",
-    "evaluation_bytes",
-    "free_memory",
-    "parse_size",
-    "points_bytes",
-    "reading_bytes",
-    "size",
-]
-
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _UNLIMITED = 2**60
 
@@ -39,7 +25,7 @@ def parse_size(text: str) -> int:
     """Read a size such as 4GB, 500 MB or 1.5g, in units of 1024."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
     if found is None or not float(found[1]):
-        raise InvalidSetting(f"`memory_limit` is {text!r}; write a size such as 4GB or 500MB.", "memory_limit")
+        raise InvalidSetting(f"`memory_limit` is {text!r}; write a size such as 4GB or 500MB.")
     return int(float(found[1]) * _UNITS[found[2]])
 
 
@@ -64,8 +50,7 @@ def check_memory(needed: int, limit: str | None, *, what: str, way_out: str) -> 
     if needed > allowed:
         raise TooLarge(
             f"{what} needs about {size(needed)} of memory, but {whose} {size(allowed)}. "
-            f"{way_out}, or allow more with `memory_limit`.",
-            "memory_limit",
+            f"{way_out}, or allow more with `memory_limit`."
         )
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["Progress", "duration", "shown_in_notebooks"]
-
 Progress = Callable[[int, int | None], None]
 """Called as ``progress(done, total)``; `total` is None where it is not known."""
 

@@ -45,9 +45,7 @@ def check_attack(attack: Attack, counts: Counts | None = None) -> None:
 
 def _check_attack(attack: Attack, counts: Counts) -> None:
     if counts.calendar.number_of_days < 3:
-        raise InvalidData(
-            f"`counts` has {counts.calendar.number_of_days} days; the suite needs at least 3.", "counts"
-        )
+        raise InvalidData(f"`counts` has {counts.calendar.number_of_days} days; the suite needs at least 3.")
     name = type(attack).__name__
     before = counts.values.copy()
     whole = attack.recover(counts)

@@ -179,17 +179,3 @@ def test_the_library_does_not_know_the_command_line(path):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
             assert not any(name.startswith("rekindle.cli") for name in names) or path.name == "__main__.py"
-
-
-@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_an_error_carries_the_settings_that_it_names(path):
-    """A name in backticks is an argument in Python and an option at the command line; the error says which it is."""
-    errors = {name for name in dir(rk.errors) if isinstance(getattr(rk.errors, name), type)}
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", None) in errors:
-            given = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
-            text = "".join(one for one in given if isinstance(one, str))
-            carried = {one.value for one in node.args if isinstance(one, ast.Constant)}
-            passed_on = any(isinstance(one, (ast.Name, ast.Starred)) for one in node.args[1:])
-            for name in re.findall(r"`(\w+)(?:=[^`]*)?`", text):
-                assert name in carried or passed_on, (node.lineno, name)

@@ -189,3 +189,6 @@ def test_help(command):
     shown = run(command, "--help")
     assert shown.code == 0
     assert "--skip-bad" in shown.out
+    assert "Where people are at steps without a record: last, where they were last seen" in shown.out
+    assert "`" not in shown.out
+    assert "See " not in shown.out

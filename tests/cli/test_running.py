@@ -14,27 +14,23 @@ from rekindle.cli.running import Command, in_flags, load
 from rekindle.errors import InvalidSetting
 
 
-def told(command, message, *settings):
-    return in_flags(InvalidSetting(message, *settings), typer.Context(load(command)))
-
-
 @pytest.mark.parametrize(
-    ("command", "message", "settings", "words"),
+    ("command", "message", "words"),
     [
-        ("audit", "`fail_above` needs `truth`.", ("fail_above", "truth"), "--fail-above needs --truth."),
-        ("attack", "`start` is late.", ("start",), "--from is late."),
-        ("attack", "`dataset` is empty.", ("dataset",), "DATASET is empty."),
-        ("audit", "Use `resume=False`.", ("resume",), "Use --no-resume."),
-        ("audit", "Use `names=False`.", ("names",), "Use no --names."),
-        ("audit", "Set `absent='zero'`.", ("absent",), "Set --absent zero."),
-        ("defend", "`below` is -1.", ("below",), "--suppress-below is -1."),
-        ("defend", "Use `overwrite=True`.", ("overwrite",), "Use --overwrite."),
-        ("attack", "`first_step_counts` is odd.", ("first_step_counts",), "first_step_counts is odd."),
-        ("attack", "The file `notes` is odd.", (), "The file `notes` is odd."),
+        ("audit", "`fail_above` needs `truth`.", "--fail-above needs --truth."),
+        ("attack", "`start` is late.", "--from is late."),
+        ("attack", "`dataset` is empty.", "DATASET is empty."),
+        ("audit", "Use `resume=False`.", "Use --no-resume."),
+        ("audit", "Use `names=False`.", "Use no --names."),
+        ("audit", "Set `absent='zero'`.", "Set --absent zero."),
+        ("defend", "`below` is -1.", "--suppress-below is -1."),
+        ("defend", "Use `overwrite=True`.", "Use --overwrite."),
+        ("attack", "`first_step_counts` is odd.", "`first_step_counts` is odd."),
+        ("attack", "The file `notes` is odd.", "The file `notes` is odd."),
     ],
 )
-def test_settings_are_told_as_options(command, message, settings, words):
-    assert told(command, message, *settings) == words
+def test_settings_are_told_as_options(command, message, words):
+    assert in_flags(InvalidSetting(message), typer.Context(load(command))) == words
 
 
 def test_an_error_ends_with_2(capsys):
@@ -42,7 +38,7 @@ def test_an_error_ends_with_2(capsys):
 
     @app.command(cls=Command)
     def fail(seeds: int = 0) -> None:
-        raise InvalidSetting("`seeds` is 0; it must be at least 1.", "seeds")
+        raise InvalidSetting("`seeds` is 0; it must be at least 1.")
 
     with pytest.raises(SystemExit) as stop:
         app([])

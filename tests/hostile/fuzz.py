@@ -28,6 +28,8 @@ SHARES = {
     "task of an audit": 60,
     "counts csv": 60,
     "counts parquet": 60,
+    "flows csv": 40,
+    "flows parquet": 40,
     "locations csv": 40,
     "locations parquet": 60,
     "release csv": 30,

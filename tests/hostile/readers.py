@@ -411,6 +411,10 @@ def _written(suffix: str, kind: str) -> tuple[bytes, ...]:
             "release": [
                 lambda form=form: write_release(path, release, form=form, overwrite=True) for form in ("long", "wide")
             ],
+            "flows": [
+                lambda flows=flows: rk.write_flows(path, flows, overwrite=True)
+                for flows in (truth.flows(), truth.flows(stayers=False), [truth.flows(), truth.flows("8h")])
+            ],
             "locations": [lambda: write_locations(path, counts.locations, overwrite=True)],
             "truth": [lambda: write_trajectories(path, truth, overwrite=True)],
         }[kind]
@@ -433,7 +437,8 @@ def _folder(kind: str) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "x"
         if kind == "dataset":
-            rk.write_dataset(path, counts=counts, truth=people(), info={"source": "nobody"})
+            flows = [people().flows(), people().flows("8h", stayers=False)]
+            rk.write_dataset(path, counts=counts, truth=people(), flows=flows, info={"source": "nobody"})
         elif kind == "release":
             path.mkdir()
             defended = parse_defence("sample:share=0.9 + suppress:below=2")(people())
@@ -516,6 +521,13 @@ LONG = {
     "datetime": ("2024-03-01 00:00:00", "2024-03-01 04:00:00", "2024-03-01 08:00:00"),
     "location": ("(0, 0)", "(0, 0)", "(0, 0)", "c", "c", "c"),
     "count": ("2",),
+}
+MOVES = {
+    "datetime": LONG["datetime"],
+    "origin": ("(0, 0)", "(0, 0)", "c"),
+    "destination": ("(0, 0)", "c", "c"),
+    "count": ("2",),
+    "window": ("4h", "4h", "4h", "4h", "8h"),
 }
 PLACES = {
     "location": ("(0, 0)", "(0, 1)", "c", "d", "e", "f", "g", "h"),
@@ -665,6 +677,20 @@ READERS = {
             _valid("parquet", "counts"),
             _parquet(tuple(LONG), LONG),
             lambda f: rk.read_counts(f / "x.parquet", people().locations),
+        ),
+        Reader(
+            "flows csv",
+            "x.csv",
+            _valid("csv", "flows"),
+            _csv(tuple(MOVES), MOVES),
+            lambda f: rk.read_flows(f / "x.csv", people().locations, window="4h"),
+        ),
+        Reader(
+            "flows parquet",
+            "x.parquet",
+            _valid("parquet", "flows"),
+            _parquet(tuple(MOVES), MOVES),
+            lambda f: rk.read_flows(f / "x.parquet", people().locations, window="4h"),
         ),
         Reader(
             "locations csv",

@@ -69,6 +69,18 @@ class TestRoundTrips:
         assert found == counts or (found is None and clash(truth.locations))
 
     @QUICK
+    @given(truth=crowds(), stayers=st.booleans())
+    def test_flows(self, suffix, truth, stayers):
+        flows = truth.flows(stayers=stayers)
+        found = written(
+            lambda path: rk.write_flows(path, flows),
+            lambda path: rk.read_flows(path, truth.locations),
+            suffix,
+        )
+        assert found.first_difference(flows) is None
+        assert (found.calendar, found.stayers) == (flows.calendar, stayers)
+
+    @QUICK
     @given(truth=crowds(), form=st.sampled_from(["long", "wide"]), below=st.integers(1, 3))
     def test_releases(self, suffix, truth, form, below):
         values = np.where(truth.counts().values < below, np.nan, truth.counts().values - 0.5)

@@ -114,7 +114,7 @@ def recover_day(
             f"Centres must have the shape {(locations, 2)}, one for each location; it is {xy_km.shape}."
         )
     if price is None and (np.asarray(kinds) == PRICED).any():
-        raise InvalidData("Some transitions are priced by a function, but no `price` was given.", "price")
+        raise InvalidData("Some transitions are priced by a function, but no `price` was given.")
     if len(kinds) != steps - 1:
         raise InvalidData(f"A day of {steps} steps has {steps - 1} transitions; there are kinds for {len(kinds)}.")
     _refuse_wrong_sums(whole, first)

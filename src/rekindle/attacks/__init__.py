@@ -82,14 +82,14 @@ def resume(path: str | Path, *, attack: Attack | None = None, progress: Progress
     if attack is None:
         kind = {cls.__name__: cls for cls in (ATTACKS | REFERENCES).values()}.get(saved.attack)
         if kind is None:
-            raise InvalidSetting(f"{path} was saved by the attack {saved.attack!r}; give it as `attack`.", "attack")
+            raise InvalidSetting(f"{path} was saved by the attack {saved.attack!r}; give it as `attack`.")
         attack = kind()
         plain = {name: value for name, value in saved.settings.items() if value != attack.settings().get(name)}
         try:
             attack = kind(**plain)
         except (TypeError, InvalidSetting) as error:
             raise InvalidSetting(
-                f"{path} was saved with settings that a file cannot give ({error}); give `attack`.", "attack"
+                f"{path} was saved with settings that a file cannot give ({error}); give `attack`."
             ) from None
     if type(attack).__name__ != saved.attack or attack.settings() != saved.settings:
         raise InvalidSetting(

@@ -101,7 +101,7 @@ class DayByDay(Attack):
         for name in ("first", "night", "day", "linking"):
             if not callable(getattr(self, name)) or isinstance(getattr(self, name), type):
                 raise InvalidSetting(
-                    f"`{name}` is {getattr(self, name)!r}; it must be a cost object, such as Stay().", name
+                    f"`{name}` is {getattr(self, name)!r}; it must be a cost object, such as Stay()."
                 )
 
     @property

@@ -196,8 +196,7 @@ def audit(
     if work is None or not work.found.known:
         raise Stopped(
             f"The time was up before anything could be said of the release: `time_budget` is {str(time_budget)!r}. The "
-            "tasks that were finished are kept; give it more time.",
-            "time_budget",
+            "tasks that were finished are kept; give it more time."
         )
     result = work.result()
     if truth is not None or result.unfinished:
@@ -278,7 +277,6 @@ def seconds_of(time_budget: str | timedelta) -> float:
         seconds = 0.0
     if seconds <= 0:
         raise InvalidSetting(
-            f"`time_budget` is {time_budget!r}; write a whole number and a unit, such as '20min' or '2h'.",
-            "time_budget",
+            f"`time_budget` is {time_budget!r}; write a whole number and a unit, such as '20min' or '2h'."
         )
     return seconds

@@ -94,9 +94,7 @@ def families_of(
     asked = list(_USUAL if wanted is None else wanted)
     for one in asked:
         if not isinstance(one, Family) and one not in FAMILIES:
-            raise InvalidSetting(
-                f"`families` has {one!r:.80}; choose from {', '.join(FAMILIES)}, or give a Family.", "families"
-            )
+            raise InvalidSetting(f"`families` has {one!r:.80}; choose from {', '.join(FAMILIES)}, or give a Family.")
     own = [one for one in asked if isinstance(one, Family)]
     names = [one for one in asked if isinstance(one, str)]
     most = int(np.nanmax(given.values))

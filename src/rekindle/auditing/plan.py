@@ -151,7 +151,7 @@ def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None) -> list[A
     for attack in attacks:
         if not isinstance(attack, Attack):
             raise InvalidSetting(
-                f"{attack!r} is not an attack: it must be an object of a subclass of rekindle.Attack.", "attacks"
+                f"{attack!r} is not an attack: it must be an object of a subclass of rekindle.Attack."
             )
         name = base = names.get(type(attack), type(attack).__name__)
         number = 1
@@ -160,7 +160,7 @@ def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None) -> list[A
             name = f"{base} {number}"
         found[name] = Attempt(name, attack)
     if len(found) == len(REFERENCE_ATTEMPTS):
-        raise InvalidSetting("There is no attack to audit with; give at least one, or None for all.", "attacks")
+        raise InvalidSetting("There is no attack to audit with; give at least one, or None for all.")
     if truth is not None:
         found[PERFECT] = Attempt(PERFECT)
     return list(found.values())
@@ -172,10 +172,10 @@ def distinct(defences: Iterable[Defence]) -> list[Defence]:
     for defence in defences:
         if not isinstance(defence, Defence):
             raise InvalidSetting(
-                f"{defence!r} is not a defence: it must be an object of a subclass of rekindle.Defence.", "defences"
+                f"{defence!r} is not a defence: it must be an object of a subclass of rekindle.Defence."
             )
         if defence.describe() in chosen:
-            raise InvalidSetting(f"The defence {defence.describe()} is listed twice.", "defences")
+            raise InvalidSetting(f"The defence {defence.describe()} is listed twice.")
         chosen[defence.describe()] = defence
     return list(chosen.values())
 

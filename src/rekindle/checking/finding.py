@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from rekindle.frames import Frame, Library, to_frame
 
-__all__ = ["SEVERITIES", "Finding", "Findings", "Severity"]
-
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """From the gravest on: a person or a withheld number can be read off; it becomes easier; good to know."""

@@ -14,8 +14,6 @@ from rekindle.checks import choice
 from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.model import Counts, Release
 
-__all__ = ["check", "read_config"]
-
 Checkable = Table | Release | Counts | str | Path
 
 

@@ -17,8 +17,6 @@ from rekindle.checking.sums import MOST_IN_A_GROUP, Entries, limits_of_withheld
 from rekindle.checking.table import Table
 from rekindle.checks import positive, share
 
-__all__ = ["RULES", "Settings", "Subject"]
-
 USUAL_BASES = (2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 50, 100, 200, 250, 500, 1000)
 """What publishers round to. Multiples of anything else look like a weight."""
 _SHOWN = 5

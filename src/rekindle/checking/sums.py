@@ -20,8 +20,6 @@ from scipy.sparse.csgraph import connected_components
 
 from rekindle.checking.table import Table
 
-__all__ = ["Entries", "Limits", "limits_of_withheld"]
-
 MOST_IN_A_GROUP = 300
 """Unknown numbers of a group that hang together up to which linear programmes are solved."""
 MOST_PROGRAMMES = 2_000

@@ -18,8 +18,6 @@ from rekindle.io.tables.release import WITHHELD, is_withheld
 from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Release
 
-__all__ = ["Table", "read_published_table", "to_table"]
-
 TIME_COLUMNS = ("datetime", "timestamp", "time", "date", "day", "hour", "start")
 VALUE_COLUMNS = ("count", "value", "n", "number", "people", "visitors", "trips", "devices", "flow")
 NOT_KEYS = ("lat", "lng", "lon", "latitude", "longitude", "x_km", "y_km", "row", "most", "offset", "")
@@ -172,7 +170,7 @@ def read_published_table(
     for setting, column in (("value", value), ("time", time)):
         if column is not None and column not in table.columns:
             raise InvalidSetting(
-                f"{path}: `{setting}` is {column!r}, but its columns are {', '.join(table.columns[:8])}.", setting
+                f"{path}: `{setting}` is {column!r}, but its columns are {', '.join(table.columns[:8])}."
             )
     lower = {name.strip().lower(): name for name in table.columns}
     time = time or next((lower[name] for name in TIME_COLUMNS if name in lower), None)

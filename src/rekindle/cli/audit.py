@@ -194,9 +194,7 @@ def audit(
     if gate is not None and people_behind is None and not (isinstance(data, Dataset) and data.truth):
         raise InvalidSetting(
             f"`{gate}` needs the ground truth, without which nobody knows how much of a recovery is right. "
-            "Give a dataset folder with truth.parquet, or `truth`.",
-            gate,
-            "truth",
+            "Give a dataset folder with truth.parquet, or `truth`."
         )
     check_new_folder(out, AUDIT, overwrite=True)
     attacks = (

@@ -18,8 +18,6 @@ from rich.text import Text
 
 from rekindle.progress import duration
 
-__all__ = ["be_quiet", "console", "errors", "note", "print_json", "say", "showing_progress", "table"]
-
 console = Console(markup=False, emoji=False, highlight=False)
 errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
 

@@ -94,7 +94,7 @@ def defend(
     if cap_at is not None:
         chosen.append(Cap(at=cap_at))
     if (noise is None) != (epsilon is None):
-        raise InvalidSetting("`noise` and `epsilon` belong together; give both or neither.", "noise", "epsilon")
+        raise InvalidSetting("`noise` and `epsilon` belong together; give both or neither.")
     if noise is not None and epsilon is not None:
         chosen.append(NOISES[noise](epsilon=epsilon, per=per, neighbours=neighbours))
     if suppress_below is not None:

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-__all__ = ["Case", "print_cases", "print_failure"]
-
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML file may hold, not even escaped, and no log should."""
 

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from rekindle.cli.console import be_quiet
 
-__all__ = [
-    "Absent",
-    "CellSide",
-    "Cluster",
-    "Effort",
-    "Format",
-    "GateFormat",
-    "LocationsFile",
-    "Mapping",
-    "MemoryLimit",
-    "Overwrite",
-    "PublicLocations",
-    "Quiet",
-    "Seed",
-    "TableStep",
-    "Workers",
-]
+
+def described(*parts: Callable[..., Any]) -> dict[str, str]:
+    """What the docstrings of functions and classes say of each parameter, for the help; the first that says it holds."""
+    found: dict[str, str] = {}
+    for part in parts:
+        _, _, text = (inspect.getdoc(part) or "").partition("Parameters\n----------\n")
+        for names, words in re.findall(r"^(\w[\w, ]*)\n((?: {4}.*\n?)+)", text, re.M):
+            # In a terminal there is nothing to refer to.
+            plain = re.sub(r" See `[^.]*\.", "", " ".join(words.split()))
+            plain = re.sub(r"(?<!`)`(\w+)`", lambda name: f"--{name[1].replace('_', '-')}", plain)
+            plain = re.sub(r"``\"?(.*?)\"?``", r"\1", plain)
+            if not plain.startswith("As in"):
+                found = dict.fromkeys(names.split(", "), plain) | found
+    return found
+
 
 Quiet = Annotated[
     bool,

@@ -129,9 +129,7 @@ def recommend(
         raise InvalidFile(dataset, "there is no truth.parquet in it, so nobody knows what a release gives away.")
     if locations is not None and not public_locations:
         raise InvalidSetting(
-            "`locations` is a list that was fixed without looking at the data; say so with `public_locations`.",
-            "locations",
-            "public_locations",
+            "`locations` is a list that was fixed without looking at the data; say so with `public_locations`."
         )
     if public_locations:
         listed = data.locations if locations is None else read_locations(locations)

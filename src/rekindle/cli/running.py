@@ -22,8 +22,6 @@ from rekindle.cli.console import errors, note
 from rekindle.cli.formats import print_failure
 from rekindle.errors import RekindleError
 
-__all__ = ["STOPPED", "Command", "Commands", "in_flags", "stopped_by_signals", "unwrap"]
-
 STOPPED = 130
 """Exit code of a command that was stopped."""
 
@@ -141,7 +139,7 @@ def in_flags(said: RekindleError | str, ctx: Any) -> str:
             name, value = OPPOSITES[name], "True"
         parameter = known.get(name) or known.get(OPTIONS.get(name, ""))
         if parameter is None:
-            return f"{name}={value}" if value else name
+            return match[0]
         if parameter.param_type_name == "argument":
             return str(parameter.metavar or parameter.name).upper()
         flag = str(parameter.opts[0])
@@ -151,9 +149,7 @@ def in_flags(said: RekindleError | str, ctx: Any) -> str:
             return str(parameter.secondary_opts[0]) if parameter.secondary_opts else f"no {flag}"
         return flag if value in (None, "True") else f"{flag} {value}".replace("'", "").replace('"', "")
 
-    renamed = {name for name, option in OPTIONS.items() if option in known}
-    names = {*getattr(said, "settings", ()), *known, *renamed}
-    return re.sub(r"`(\w+)(?:=([^`]*))?`", lambda match: written(match) if match[1] in names else match[0], str(said))
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", written, str(said))
 
 
 def _being_handled() -> bool:

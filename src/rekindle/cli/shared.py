@@ -19,8 +19,6 @@ from rekindle.evaluation import Metric, Spread
 from rekindle.io import read_counts, read_dataset
 from rekindle.model import Dataset, Trajectories
 
-__all__ = ["check_output", "command_line", "label", "make_attack", "parse_time", "read_input", "read_truth", "short"]
-
 
 def read_input(
     path: Path,

@@ -15,8 +15,6 @@ import numpy as np
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import AppliedDefence, Calendar, Counts, Release, Trajectories
 
-__all__ = ["Chain", "Defence", "NothingLeft"]
-
 FACTS = [one.name for one in dataclasses.fields(AppliedDefence) if one.name not in ("name", "settings", "label")]
 
 

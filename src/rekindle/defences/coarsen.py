@@ -16,8 +16,6 @@ from rekindle.errors import InvalidSetting
 from rekindle.model import AWAY, AppliedDefence, Calendar, Locations, Release, Trajectories
 from rekindle.model.calendar import format_step, parse_step
 
-__all__ = ["CoarserSpace", "CoarserTime"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CoarserSpace(Defence):

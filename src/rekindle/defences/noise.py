@@ -18,8 +18,6 @@ from rekindle.defences.base import Chain, Defence
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import AppliedDefence, Calendar, Release
 
-__all__ = ["Budget", "GeometricNoise", "LaplaceNoise", "Neighbours", "Noise", "Unit", "budgets"]
-
 Unit = Literal["event", "person-day", "person"]
 Neighbours = Literal["add-remove", "substitute"]
 
@@ -206,8 +204,7 @@ class Noise(Defence):
                     "Noise for publication needs `public_locations`. A list of locations that was made from the data "
                     "(visited cells, a box at percentiles of the points) says by itself where somebody was, whatever the "
                     "noise on its numbers. Use a list that was fixed without the data, such as all towers or a grid over "
-                    "given bounds, and declare it public: `locations.declare_public()`.",
-                    "public_locations",
+                    "given bounds, and declare it public: `locations.declare_public()`."
                 )
             noisy = self._with_opendp(values.astype(np.int64), budget)
         else:

@@ -11,8 +11,6 @@ from rekindle.checks import positive
 from rekindle.defences.base import Defence, NothingLeft
 from rekindle.model import Release
 
-__all__ = ["Cap", "Round", "Suppress"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Suppress(Defence):

@@ -17,8 +17,6 @@ from rekindle.defences.presets import PRESETS, Preset
 from rekindle.errors import InvalidSetting
 from rekindle.model.calendar import format_step
 
-__all__ = ["DEFENCES", "find_defences", "format_defence", "make_defence", "parse_defence"]
-
 _ONE = re.compile(r"([a-z0-9-]+)(?::(.*))?", re.ASCII)
 
 

@@ -9,8 +9,6 @@ from rekindle.defences.base import Chain, Defence
 from rekindle.defences.noise import LaplaceNoise
 from rekindle.defences.numbers import Round, Suppress
 
-__all__ = ["PRESETS", "Preset"]
-
 
 @dataclass(frozen=True, init=False, kw_only=True)
 class Preset(Chain):

@@ -14,8 +14,6 @@ from rekindle.defences.base import Defence, NothingLeft
 from rekindle.errors import InvalidData
 from rekindle.model import Counts, Release, Trajectories
 
-__all__ = ["Sample"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(Defence):

@@ -19,8 +19,6 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation.mapping import Mapping, MappingMethod, ratio, resolve_mapping
 from rekindle.model import Trajectories
 
-__all__ = ["ALMOST_WHOLLY", "Claims", "Confidence", "PrecisionCurve", "assess_confidence", "precision_curve"]
-
 ALMOST_WHOLLY = 0.9
 """A person is claimed almost wholly where more than this share of their points is claimed."""
 
@@ -156,7 +154,7 @@ def assess_confidence(
         How recovered people are matched with true ones, as in `evaluate`, or the mapping of an evaluation.
     """
     if not checks.share("level", level):
-        raise InvalidSetting("`level` is 0; it must be above 0 and at most 1.", "level")
+        raise InvalidSetting("`level` is 0; it must be above 0 and at most 1.")
     checks.whole("bins", bins, least=1)
     sure, right, counted = _compare(recovered, confidence, truth, mapping)
     claimed = (sure >= level) & counted

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData
-from rekindle.evaluation.lookup import DRAWS, KNOWN_POINTS, look_up
+from rekindle.evaluation.lookup import DRAWS, look_up
 from rekindle.evaluation.mapping import (
     Mapping,
     MappingMethod,
@@ -23,8 +23,6 @@ from rekindle.evaluation.mapping import (
     visits,
 )
 from rekindle.model import AWAY, Calendar, Trajectories
-
-__all__ = ["KNOWN_POINTS", "Exposure", "agreement", "day_steps", "expose", "night_steps", "usual_location"]
 
 _DAY_HOURS = (9, 17)
 

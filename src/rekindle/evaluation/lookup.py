@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from rekindle import checks
 from rekindle.model import AWAY, Trajectories
 
-__all__ = ["KNOWN_POINTS", "Lookup", "look_up", "unique_points"]
-
 KNOWN_POINTS = (1, 2, 4, 8, 16)
 """How many points of a person someone knows."""
 

@@ -16,19 +16,6 @@ from rekindle.errors import InvalidData
 from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
-__all__ = [
-    "Mapping",
-    "MappingMethod",
-    "accuracy_observed",
-    "check_counted",
-    "errors_km",
-    "map_people",
-    "ratio",
-    "resolve_mapping",
-    "right_points",
-    "visits",
-]
-
 MappingMethod = Literal["optimal", "greedy", "names"]
 
 ROWS_AT_ONCE = 256

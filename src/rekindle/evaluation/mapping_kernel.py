@@ -18,8 +18,6 @@ from rekindle.evaluation.mapping import visits
 from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["Errors", "match_sparsely"]
-
 ROWS_AT_ONCE = 256
 LISTED = 64
 BLOCKS = 28

@@ -30,8 +30,6 @@ from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["METRICS", "Evaluation", "PerPerson", "ReferenceScores", "Spread", "evaluate", "reference_scores"]
-
 
 @dataclass(frozen=True, eq=False)
 class PerPerson:

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from rekindle import checks
 from rekindle.model import Trajectories
 
-__all__ = ["count_sets", "top_locations", "uniqueness_by_k"]
-
 _BLOCK_CELLS = 1 << 24
 
 

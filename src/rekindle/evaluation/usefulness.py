@@ -19,8 +19,6 @@ from rekindle.errors import InvalidData
 from rekindle.evaluation.metrics import Metric
 from rekindle.model import Calendar, Counts, Locations, Release
 
-__all__ = ["UTILITIES", "Utility", "implied_flows", "read_at", "utility"]
-
 Floats = NDArray[np.float64]
 
 BUSIEST = 20

@@ -3,6 +3,7 @@
 from rekindle.io.dataset import read_dataset, write_dataset
 from rekindle.io.recovery import RecoveryFolder, StoredRecovery, read_recovery
 from rekindle.io.tables.counts import read_counts, write_counts
+from rekindle.io.tables.flows import read_flows, write_flows
 from rekindle.io.tables.locations import read_locations, write_locations
 from rekindle.io.tables.published import Published, read_published
 from rekindle.io.tables.release import read_release, write_release
@@ -14,6 +15,7 @@ __all__ = [
     "StoredRecovery",
     "read_counts",
     "read_dataset",
+    "read_flows",
     "read_locations",
     "read_published",
     "read_recovery",
@@ -21,6 +23,7 @@ __all__ = [
     "read_trajectories",
     "write_counts",
     "write_dataset",
+    "write_flows",
     "write_locations",
     "write_release",
     "write_trajectories",

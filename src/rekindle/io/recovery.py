@@ -21,8 +21,6 @@ from rekindle.io.tables.table import read_table, write_table
 from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
 
-__all__ = ["RecoveryFolder", "StoredRecovery", "read_recovery"]
-
 FORMAT = "rekindle recovery 2"
 OLD_FORMATS = ("rekindle recovery 1",)
 RECOVERY = "recovery"
@@ -127,8 +125,7 @@ class RecoveryFolder:
         if self.path.is_dir() and any(self.path.iterdir()):
             if not resume:
                 raise OutputExists(
-                    f"{self.path} exists already; it was left as it is. Choose another folder, or set `resume=True`.",
-                    "resume",
+                    f"{self.path} exists already; it was left as it is. Choose another folder, or set `resume=True`."
                 )
             remove_leftovers(self.path)
             self.stored = read_recovery(self.path)

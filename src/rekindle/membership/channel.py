@@ -13,8 +13,6 @@ from rekindle.defences import Chain, Defence, GeometricNoise, Noise, NothingLeft
 from rekindle.errors import InvalidSetting
 from rekindle.model import AppliedDefence, Calendar, Locations, Release
 
-__all__ = ["Channel", "rebuild_defence"]
-
 _SLACK = 1e-9
 # Half-open intervals are closed so far below their end, in people.
 _OPEN = 1e-7
@@ -112,8 +110,7 @@ def rebuild_defence(applied: Iterable[AppliedDefence]) -> Defence:
         kind = getattr(all_defences, one.name, None)
         if not (isinstance(kind, type) and issubclass(kind, Defence)):
             raise InvalidSetting(
-                f"What {one.label or one.name!r} did to the numbers is not known; give the `defence` itself.",
-                "defence",
+                f"What {one.label or one.name!r} did to the numbers is not known; give the `defence` itself."
             )
         found.append(kind(**one.settings).seeded(0))
     return Chain(found)

@@ -17,8 +17,6 @@ from scipy.sparse import csr_array
 from rekindle.errors import InvalidSetting
 from rekindle.membership.channel import Channel
 
-__all__ = ["Groups", "choose_numbers", "score_releases"]
-
 TRAINING, VALIDATION = 400, 100
 """Simulated releases to train on, in pairs with the same others, and to choose the threshold with."""
 MOST_NUMBERS = 4_000

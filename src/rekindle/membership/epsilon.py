@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-__all__ = ["counted_epsilon", "most_provable_epsilon"]
-
 
 def counted_epsilon(
     scores_in: NDArray[np.float64], scores_out: NDArray[np.float64], *, confidence: float = 0.95

@@ -10,8 +10,6 @@ from scipy.special import logsumexp
 
 from rekindle.membership.channel import Channel
 
-__all__ = ["FALSE_POSITIVES", "Errors", "auc_of", "log_ratio", "tell_apart", "true_positives_of"]
-
 FALSE_POSITIVES = (0.001, 0.01, 0.1)
 """Rates of false alarms at which the rate of right answers is told."""
 _AT_ONCE = 2_000_000

@@ -22,8 +22,6 @@ from rekindle.membership.traces import synthesise
 from rekindle.model import AWAY, Counts, Release, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["Membership", "PersonMembership", "exact_membership", "infer_membership"]
-
 Method = Literal["exact", "knock-knock", "zero-knowledge"]
 METHODS: tuple[Method, ...] = ("exact", "knock-knock", "zero-knowledge")
 _MOST_NUMBERS = 1_000_000
@@ -255,8 +253,7 @@ def _refuse_unexplained(release: Release, truth: Trajectories, chain: Chain, giv
     ):
         raise InvalidSetting(
             "The release is not the counts of the truth, and does not say what was done to them: releases with and without "
-            "a person cannot be drawn again. Give the `defence`.",
-            "defence",
+            "a person cannot be drawn again. Give the `defence`."
         )
 
 
@@ -364,8 +361,7 @@ def _classified(
     size = group if group is not None else max(len(tested) // 2, 2)
     if not 2 <= size < len(tested):
         raise InvalidSetting(
-            f"`group` is {size}; it must be at least 2, and less than the {len(tested)} people whom groups are drawn from.",
-            "group",
+            f"`group` is {size}; it must be at least 2, and less than the {len(tested)} people whom groups are drawn from."
         )
     channel = Channel.of(chain, release.calendar)
     if method == "zero-knowledge":

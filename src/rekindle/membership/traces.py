@@ -10,8 +10,6 @@ from scipy.spatial import Delaunay, QhullError
 from rekindle.membership.channel import Channel
 from rekindle.model import Locations, Release
 
-__all__ = ["synthesise"]
-
 PLACES = 10
 """Locations that a synthetic person visits."""
 ROUNDS = 5

@@ -81,7 +81,7 @@ class Counts:
         if everyone < most:
             step = int(totals.argmax())
             raise InvalidData(
-                f"`people` is {everyone}, but the counts at {calendar.time(step)} add up to {most} people.", "people"
+                f"`people` is {everyone}, but the counts at {calendar.time(step)} add up to {most} people."
             )
         object.__setattr__(self, "values", frozen(array))
         object.__setattr__(self, "locations", locations)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from rekindle.errors import InvalidData
-from rekindle.model.calendar import Calendar
+from rekindle.model.calendar import Calendar, format_step
 from rekindle.model.counts import Counts
-from rekindle.model.locations import Locations
-from rekindle.model.trajectories import AWAY, Trajectories
+from rekindle.model.flows import Flows, check_flows, flows_of
+from rekindle.model.locations import AWAY, Locations
+from rekindle.model.trajectories import Trajectories
 
 __all__ = ["Dataset", "check_truth"]
 
@@ -28,19 +29,27 @@ class Dataset:
         The people behind it, or None where they are not known.
     info
         What else `dataset.json` says: where the data came from, its licence, how it was prepared.
+    flows
+        The flows that are published too: none, or one for each window.
     """
 
     counts: Counts
     truth: Trajectories | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    flows: tuple[Flows, ...] = ()
 
     def __post_init__(self) -> None:
+        for one in self.flows:
+            check_flows(self.counts, one)
         if self.truth is not None:
             check_truth(self.counts, self.truth)
+            for one in self.flows:
+                _check_truth_of_flows(one, self.truth)
 
     def __repr__(self) -> str:
         truth = "with the truth" if self.truth is not None else "without the truth"
-        return f"Dataset({self.counts!r}, {truth})"
+        flows = "".join(f", flows of {format_step(one.window)}" for one in self.flows)
+        return f"Dataset({self.counts!r}, {truth}{flows})"
 
     @property
     def locations(self) -> Locations:
@@ -66,7 +75,8 @@ class Dataset:
         if truth is not None:
             cells = np.where(truth.cells == AWAY, AWAY, index[truth.cells])
             truth = Trajectories(cells, locations, truth.calendar, truth.people_ids, truth.observed)
-        return Dataset(Counts(values, locations, self.calendar, self.people), truth, self.info)
+        counts = Counts(values, locations, self.calendar, self.people)
+        return Dataset(counts, truth, self.info, tuple(one.with_locations(locations) for one in self.flows))
 
 
 def check_truth(counts: Counts, truth: Trajectories) -> None:
@@ -87,3 +97,11 @@ def check_truth(counts: Counts, truth: Trajectories) -> None:
             f"{counts.locations.ids[place]!r} the counts say {counts.values[step, place]}, "
             f"the truth has {int((truth.cells[:, step] == place).sum())}."
         )
+
+
+def _check_truth_of_flows(flows: Flows, truth: Trajectories) -> None:
+    """Refuse flows that are not those of the truth."""
+    cells = truth.cells[:, flows.moments(truth.calendar)]
+    true = flows_of(cells, flows.locations, flows.calendar, stayers=flows.stayers, people=flows.people)
+    if (where := flows.first_difference(true)) is not None:
+        raise InvalidData(f"The truth does not fit the flows: they have other numbers {where}.")

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rekindle.errors import InvalidData
+from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.frames import Frame, Library, geoframe, name_column, to_frame
-from rekindle.model.calendar import Calendar
+from rekindle.model.calendar import Calendar, format_step, parse_step
 from rekindle.model.counts import Counts
-from rekindle.model.locations import Locations, frozen, to_array
+from rekindle.model.flows import Flows, flows_of
+from rekindle.model.locations import AWAY, Locations, frozen, to_array
 
-__all__ = ["AWAY", "Trajectories"]
-
-AWAY = -1
-"""In `Trajectories.cells`: not counted at this step."""
+__all__ = ["Trajectories"]
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -168,6 +167,25 @@ class Trajectories:
         for step in range(self.steps):
             values[step] = np.bincount(self.cells[:, step].astype(np.int64) + 1, minlength=places + 1)[1:]
         return Counts(values, self.locations, self.calendar, self.people)
+
+    def flows(self, window: str | timedelta | None = None, *, stayers: bool = True) -> Flows:
+        """Count who went where between the start and the end of each window, from the first step on.
+
+        Parameters
+        ----------
+        window
+            How long a window is, such as ``"2h"``: a multiple of the step that divides 24 hours; by default the step.
+        stayers
+            Whether people who are in one location at both ends of a window are in the flows.
+        """
+        every, rest = (1, 0) if window is None else divmod(parse_step(window), self.calendar.step)
+        if rest or every < 1:
+            raise InvalidSetting(
+                f"`window` is {window!s}; it must be a multiple of the step of {format_step(self.calendar.step)}."
+            )
+        cells = self.cells[:, ::every]
+        calendar = Calendar(self.calendar.start, every * self.calendar.step, cells.shape[1])
+        return flows_of(cells, self.locations, calendar, stayers=stayers, people=self.people)
 
     def part(self, steps: slice) -> Trajectories:
         """The trajectories of a range of steps."""

@@ -22,8 +22,6 @@ from rekindle.prepare.fill import AUTO, Fill, choose_max_gap, counted_steps, fil
 from rekindle.prepare.places import Grid, Places, Towers
 from rekindle.sources.points import Points
 
-__all__ = ["Prepared", "assemble"]
-
 _FILLED = "filled.csv"
 
 
@@ -110,15 +108,10 @@ def assemble(
     records = records.filter(pl.col("person").is_in(kept.to_list()))
     if not records.height:
         if not coverage.height:
-            raise InvalidData(
-                "Nobody is left after selection: no record lies in the time window (`start`, `days`).",
-                "start",
-                "days",
-            )
+            raise InvalidData("Nobody is left after selection: no record lies in the time window (`start`, `days`).")
         raise InvalidData(
             "Nobody is left after selection: the best observed person has records in "
-            f"{coverage['share'].to_numpy().max():.1%} of the steps; `min_coverage` asks for {min_coverage:.1%}.",
-            "min_coverage",
+            f"{coverage['share'].to_numpy().max():.1%} of the steps; `min_coverage` asks for {min_coverage:.1%}."
         )
     people = records["person"].unique(maintain_order=True).to_list()
     ends = np.flatnonzero(np.diff(records["person"].rle_id().to_numpy(), append=np.iinfo(np.int64).max)) + 1
@@ -167,9 +160,7 @@ def assemble(
     seen = there.any(axis=1)
     if not seen.all():
         if not seen.any():
-            raise InvalidData(
-                "Nobody is ever inside the box: `outside` is 'away'. Check `bounds`.", "outside", "bounds"
-            )
+            raise InvalidData("Nobody is ever inside the box: `outside` is 'away'. Check `bounds`.")
         info["dropped"] = info.get("dropped", {}) | {"people who are never inside the box": int((~seen).sum())}
         cells, there, observed = cells[seen], there[seen], observed[seen]
         people = [name for name, kept in zip(people, seen, strict=True) if kept]
@@ -189,13 +180,9 @@ def _from_names(
 ) -> tuple[Locations, NDArray[np.int32]]:
     """Locations and (people, steps) int32 indices into them, of points that name their tower."""
     if not isinstance(places, Towers):
-        raise InvalidSetting(
-            "These points name a location; give the towers, which say where it is, as `places`.", "places"
-        )
+        raise InvalidSetting("These points name a location; give the towers, which say where it is, as `places`.")
     if fill == "linear":
-        raise InvalidSetting(
-            "`fill` is 'linear', but there is no line between two names; use 'last' or 'nearest'.", "fill"
-        )
+        raise InvalidSetting("`fill` is 'linear', but there is no line between two names; use 'last' or 'nearest'.")
     own = places.locations.indices(names.to_list())
     cells = np.empty((len(known_of), steps), dtype=np.int32)
     begin = 0

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model.calendar import parse_step
 
-__all__ = ["AUTO", "Fill", "check_max_gap", "choose_max_gap", "counted_steps", "fill_steps"]
-
 Fill = Literal["last", "nearest", "linear"]
 
 AUTO = "auto"
@@ -98,8 +96,7 @@ def check_max_gap(max_gap: str | timedelta | None) -> None:
     if interval < timedelta(0):
         raise InvalidSetting(
             f"`max_gap` is {max_gap!r}; write a whole number and a unit, such as '3h' or '30min', 'auto' to choose it by the "
-            "data, or none to carry positions forever.",
-            "max_gap",
+            "data, or none to carry positions forever."
         )
 
 

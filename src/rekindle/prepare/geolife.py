@@ -21,8 +21,6 @@ from rekindle.prepare.places import Grid, Places
 from rekindle.prepare.window import ALIGNED_START, check_settings, require_trajectories, sample, step_of, window
 from rekindle.sources.points import Engine, Points, collect, floor_divide
 
-__all__ = ["BEIJING", "Area", "prepare_geolife"]
-
 
 @dataclass(frozen=True)
 class Area:
@@ -44,8 +42,7 @@ class Area:
         if not (abs(self.lat) <= 90 and abs(self.lng) <= 180 and self.radius_degrees > 0):
             raise InvalidSetting(
                 f"`area` is {self.lat}, {self.lng}, {self.radius_degrees}; give latitude, longitude and a radius "
-                "in degrees above 0.",
-                "area",
+                "in degrees above 0."
             )
 
 
@@ -118,9 +115,7 @@ def prepare_geolife(
     if align == "day" and merging == "published":
         raise InvalidSetting(
             "`align` is 'day' and `merging` 'published', which moves trajectories by parts of a day and so loses the "
-            "clock; set `merging='consistent'` or `align='first-record'`.",
-            "align",
-            "merging",
+            "clock; set `merging='consistent'` or `align='first-record'`."
         )
     require_trajectories(points)
     points = points.on(engine)
@@ -149,10 +144,7 @@ def prepare_geolife(
     if not records.height:
         raise InvalidData(
             f"Nobody is left: no one has {min_trajectories} trajectories in the area and a merged one of at least "
-            f"{min_days} days. Widen `area`, raise `months` or lower `min_days`.",
-            "area",
-            "months",
-            "min_days",
+            f"{min_days} days. Widen `area`, raise `months` or lower `min_days`."
         )
     earliest_end = records.group_by("person").agg(pl.col("step").max())["step"].min()
     settings = {

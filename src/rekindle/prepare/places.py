@@ -14,8 +14,6 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import AWAY, Locations
 from rekindle.model.locations import EARTH_RADIUS_KM, project_to_plane
 
-__all__ = ["Grid", "H3Cells", "Places", "Towers"]
-
 
 class Places(Protocol):
     """How positions become locations."""
@@ -46,14 +44,14 @@ class Grid:
     Parameters
     ----------
     cell_km
-        The side of a cell in km.
+        The side of a grid cell in km.
     box
-        The percentiles of latitude and of longitude at which the box ends.
+        The percentiles of latitude and of longitude at which the grid ends.
     bounds
-        South, west, north and east of the box in degrees, instead of percentiles. Only such a grid is fixed without
-        looking at the data, and public: see `Locations`.
+        South, west, north and east of the grid in degrees, instead of percentiles. Only such a grid is fixed without
+        looking at the data, and public. See `Locations`.
     outside
-        What becomes of positions outside the box: ``"edge"`` moves them onto it, as in the paper; ``"away"`` leaves
+        What becomes of positions outside the grid: ``"edge"`` moves them onto its edge, as in the paper; ``"away"`` leaves
         people out of the counts while they are there.
     """
 
@@ -67,13 +65,12 @@ class Grid:
         choice("outside", self.outside, ("edge", "away"))
         low, high = self.box
         if not 0 <= low < high <= 100:
-            raise InvalidSetting(f"`box` is {low}, {high}; give two percentiles that grow, from 0 to 100.", "box")
+            raise InvalidSetting(f"`box` is {low}, {high}; give two percentiles that grow, from 0 to 100.")
         if self.bounds is not None:
             south, west, north, east = self.bounds
             if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
                 raise InvalidSetting(
-                    f"`bounds` is {self.bounds}; it must be south, west, north and east in degrees, in that order.",
-                    "bounds",
+                    f"`bounds` is {self.bounds}; it must be south, west, north and east in degrees, in that order."
                 )
 
     def locate(
@@ -89,9 +86,7 @@ class Grid:
         if shape.prod() > 10_000_000:
             raise InvalidSetting(
                 f"`cell_km` is {self.cell_km}, which makes a grid of {shape[0]} x {shape[1]}, more than 10 million. "
-                "Use larger cells or a smaller `box`.",
-                "cell_km",
-                "box",
+                "Use larger cells or a smaller `box`."
             )
         metres = project_to_plane(lat_lng[..., 0], lat_lng[..., 1], origin) * 1_000
         inside = np.clip(metres, low, high)
@@ -152,7 +147,7 @@ class H3Cells:
 
     def __post_init__(self) -> None:
         if whole("resolution", self.resolution) > 15:
-            raise InvalidSetting(f"`resolution` is {self.resolution}; H3 has those from 0 to 15.", "resolution")
+            raise InvalidSetting(f"`resolution` is {self.resolution}; H3 has those from 0 to 15.")
 
     def locate(
         self, lat_lng: NDArray[np.float64], extent: NDArray[np.float64]

@@ -17,8 +17,6 @@ from rekindle.prepare.window import DAY_SECONDS, check_settings, clock, extremes
 from rekindle.sources import points_from_frame
 from rekindle.sources.points import Engine, Points, collect, floor_divide
 
-__all__ = ["dataset_from_frame", "prepare_points"]
-
 
 def dataset_from_frame(
     frame: Any, *, step: str | timedelta = "10min", cell_km: float = 1.0, timezone: str | None = None
@@ -68,25 +66,28 @@ def prepare_points(
     points
         From one of the `rekindle.sources`.
     step
-        The interval between steps. The first record within a step is the position at that step.
-    start, days
-        The time window: from a local clock time on, and so many days long. By default from the midnight before the
-        first record until the last record.
+        The interval between steps, such as ``"10min"``, which divides 24 hours. The first record within a step is the
+        position at that step.
+    start
+        The local clock time that the period begins with; by default the midnight before the first record.
+    days
+        How many days the period has; by default until the last record.
     fill
-        How steps without a record are filled: see `fill_steps`.
+        Where people are at steps without a record: ``"last"``, where they were last seen, as in the paper's text;
+        ``"nearest"``, at the record that is nearer in time, as in the published notebooks; ``"linear"``, on the line between
+        the two. See `fill_steps`.
     max_gap
-        The longest gap between two records to fill, such as ``"3h"``; in longer ones people are away but for a while, and
-        so they are before their first record: see `counted_steps`. Records before and after the window count as ends of
-        gaps. ``"auto"`` chooses it by the intervals between records (see `choose_max_gap`; what was chosen stands in
-        `info["preparation"]`). None, as in the paper: a position is carried until the next record, however long that
-        takes, and people are at their first one before it.
+        The longest gap between two records to fill, such as ``"3h"``; in the rest of a longer one, and before the first
+        record, people are away: not counted. ``"auto"`` chooses it by the intervals between records. With none, a position
+        is carried until the next record, and back from the first, as in the paper. See `counted_steps` and
+        `choose_max_gap`; what was chosen stands in `info["preparation"]`.
     places
         How positions become locations: by default a `Grid` of 1 km. Points that name their location keep it; then
         `places` must be the `Towers`.
     min_coverage
-        Leave out people of whom a smaller share of the steps was really observed, from 0 to 1.
+        Leave out people of whom a smaller share of the steps was observed, with a raw point in the step; from 0 to 1.
     engine
-        Who does the work on raw points: ``"polars"`` or ``"spark"``.
+        Who does the work on raw points: ``"polars"`` on this machine, or ``"spark"``, which needs the extra ``spark``.
     """
     step, seconds = step_of(step)
     check_settings(fill, min_coverage, days, max_gap)
@@ -103,7 +104,7 @@ def prepare_points(
     steps = -((begin - end) // seconds)
     if begin % DAY_SECONDS % seconds:
         raise InvalidSetting(
-            f"`start` is {clock(begin)}, which is not a step of {format_step(step)} counted from midnight.", "start"
+            f"`start` is {clock(begin)}, which is not a step of {format_step(step)} counted from midnight."
         )
     calendar = Calendar(clock(begin), step, steps)
     records = sample(found.frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])

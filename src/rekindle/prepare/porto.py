@@ -26,8 +26,6 @@ from rekindle.prepare.window import (
 )
 from rekindle.sources.points import Engine, Points, collect, floor_divide
 
-__all__ = ["prepare_porto"]
-
 
 def prepare_porto(
     points: Points,
@@ -47,7 +45,7 @@ def prepare_porto(
     Parameters
     ----------
     days
-        The length of the period. Its last step is the midnight that ends it: 30 days of 10 minutes are 4,321 steps.
+        How many days the period has. Its last step is the midnight that ends it: 30 days of 10 minutes are 4,321 steps.
     start
         The local midnight that the period begins with; by default that of the densest period: the one in which most
         trips begin, the earliest of several.
@@ -66,7 +64,7 @@ def prepare_porto(
     if begin is None:
         begin = _densest(trips, days)
     if begin % DAY_SECONDS:
-        raise InvalidSetting(f"`start` is {clock(begin)}; the period must begin at midnight.", "start")
+        raise InvalidSetting(f"`start` is {clock(begin)}; the period must begin at midnight.")
     end = begin + days * DAY_SECONDS
     steps = (end - begin) // seconds + 1
     within = trips.filter((nw.col("time") >= begin) & (nw.col("time") < end))
@@ -77,10 +75,7 @@ def prepare_porto(
     if busy_only and not records.height:
         raise InvalidData(
             f"Nobody is left: no taxi begins more trips than the average taxi in the {days} days from {clock(begin)} on. "
-            "Set `busy_only=False` to keep all of them, or change `days` or `start`.",
-            "busy_only",
-            "days",
-            "start",
+            "Set `busy_only=False` to keep all of them, or change `days` or `start`."
         )
     return assemble(
         records,

@@ -10,18 +10,6 @@ import narwhals as nw
 from rekindle.model.locations import EARTH_RADIUS_KM
 from rekindle.sources.points import floor_divide, month_of
 
-__all__ = [
-    "above_average",
-    "active_months",
-    "first_of_each",
-    "inside_circle",
-    "longest_pieces",
-    "merge_pieces",
-    "move_closer",
-    "settle",
-    "several_trajectories",
-]
-
 Frame = nw.LazyFrame[Any]
 
 

@@ -30,8 +30,6 @@ from rekindle.model import Counts, Trajectories
 from rekindle.reproduce.subjects import Subject
 from rekindle.reproduce.ties import prices_of, recover_with_scipy
 
-__all__ = ["Consistency", "Effort", "Measured", "measure", "units"]
-
 LOOKBACK = range(1, 11)
 FIRST_DAY = "enhanced, first day"
 _STEPS_CHECKED = 60

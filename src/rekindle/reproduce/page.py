@@ -16,8 +16,6 @@ from rekindle.report.words import plural
 from rekindle.reproduce.measuring import FIRST_DAY, Effort, Measured
 from rekindle.reproduce.pictures import Picture
 
-__all__ = ["Section", "build_sections", "to_html", "to_markdown"]
-
 
 @dataclass(frozen=True)
 class Section:

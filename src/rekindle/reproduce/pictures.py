@@ -18,8 +18,6 @@ from rekindle.report import figures
 from rekindle.report.figures.bars import Found
 from rekindle.reproduce.measuring import FIRST_DAY, Measured
 
-__all__ = ["Picture", "draw_pictures"]
-
 DRAWN = ("chance", "naive", "baseline", "enhanced", FIRST_DAY, "habits")
 METRICS = ("accuracy", "levenshtein_accuracy", "mean_error_km", "recovery_error_km")
 

@@ -21,8 +21,6 @@ from rekindle.sources import read_geolife, read_porto
 from rekindle.sources.points import collect
 from rekindle.sources.synthetic import SyntheticCity
 
-__all__ = ["PortoGrid", "Sources", "Subject"]
-
 PUBLISHED_RADIUS_KM = 6317.0
 """The published notebook's radius of the earth; the mean radius is 6371 km."""
 

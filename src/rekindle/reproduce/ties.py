@@ -15,8 +15,6 @@ from rekindle.attacks.day_by_day import count_transitions
 from rekindle.attacks.linking import link
 from rekindle.model import Counts, Trajectories
 
-__all__ = ["prices_of", "recover_with_scipy"]
-
 
 def prices_of(
     attack: DayByDay, counts: Counts, cells: NDArray[np.integer], step: int, day: slice, context: MoveContext

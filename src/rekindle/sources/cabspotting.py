@@ -12,8 +12,6 @@ from rekindle.io.safety.untrusted import files_in, read_content, reading
 from rekindle.progress import Progress
 from rekindle.sources.points import Points, collect, range_problem, sift
 
-__all__ = ["read_cabspotting"]
-
 _COLUMNS = b"lat lng occupied time\n"
 
 
@@ -33,7 +31,7 @@ def read_cabspotting(
     timezone
         The zone whose local time counts.
     skip_bad
-        Go on without broken lines and files, and count them by kind.
+        Go on without what cannot be read, and count it by kind.
     progress
         Called after each cab.
     """
@@ -62,7 +60,7 @@ def _read_cab(file: Path, skipped: dict[str, int], *, skip_bad: bool) -> pl.Data
     content = read_content(file)
     if not content.strip():
         if not skip_bad:
-            raise InvalidFile(file, "file without points. Use `skip_bad=True` to continue without it.", "skip_bad")
+            raise InvalidFile(file, "file without points. Use `skip_bad=True` to continue without it.")
         skipped["file without points"] = skipped.get("file without points", 0) + 1
         return None
     with reading(file, "lines of Cabspotting"):

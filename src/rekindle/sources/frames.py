@@ -8,8 +8,6 @@ from typing import Any
 from rekindle.errors import InvalidData
 from rekindle.io.tables.naming import known_column
 
-__all__ = ["plain_frame"]
-
 _DEGREES = 4326
 """The EPSG number of latitude and longitude as GPS gives them."""
 
@@ -62,9 +60,7 @@ def _degrees(frame: Any) -> tuple[Any, Any]:
     if name is None:
         raise InvalidData(
             "The frame is a GeoDataFrame without an active geometry; set it with frame.set_geometry(...), or name the "
-            "columns with `lat` and `lng`.",
-            "lat",
-            "lng",
+            "columns with `lat` and `lng`."
         )
     geometry = frame[name]
     if geometry.crs is None:

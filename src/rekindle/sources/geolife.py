@@ -18,8 +18,6 @@ from rekindle.io.safety.untrusted import files_in, open_zip, read_content, readi
 from rekindle.progress import Progress
 from rekindle.sources.points import Points, collect, range_problem, sift
 
-__all__ = ["read_geolife"]
-
 _HEADER_LINES = 6
 _FIRST_LINE = b"Geolife trajectory"
 _COLUMNS = b"lat,lng,zero,altitude,days,date,clock\n"
@@ -62,7 +60,7 @@ def read_geolife(
     timezone
         The zone whose local time counts; the files are in UTC.
     skip_bad
-        Go on without broken lines and files, and count them by kind.
+        Go on without what cannot be read, and count it by kind.
     progress
         Called after each person.
 
@@ -127,7 +125,7 @@ def _read_person(
         body, problem = _body(entry.read())
         if problem is not None:
             if not skip_bad:
-                raise InvalidFile(entry.name, f"{problem}. Use `skip_bad=True` to continue without it.", "skip_bad")
+                raise InvalidFile(entry.name, f"{problem}. Use `skip_bad=True` to continue without it.")
             skipped[problem] = skipped.get(problem, 0) + 1
         bodies.append(body)
         lines.append(body.count(b"\n"))

@@ -14,8 +14,6 @@ from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.sources.spark import spark_session
 
-__all__ = ["Engine", "Points", "collect", "floor_divide", "month_of", "range_problem", "scan_csv", "sift"]
-
 Engine = Literal["polars", "spark"]
 _SEEN = "seen_"
 
@@ -94,8 +92,7 @@ def sift(
             + ", ".join(f"{count} x {kind}" for kind, count in skipped.items())
             + f". {remedy}Use `skip_bad=True` to continue without them."
         )
-        settings = ("skip_bad", "time_unit", "time_format")
-        raise InvalidFile(file, message, *settings) if file else InvalidData(f"The frame, {message}", *settings)
+        raise InvalidFile(file, message) if file else InvalidData(f"The frame, {message}")
     good = frame.filter(nw.col("problem").is_null())
     seen_columns = [name for name in good.collect_schema().names() if name.startswith(_SEEN)]
     return good.drop("problem", "file", "line", *seen_columns), skipped

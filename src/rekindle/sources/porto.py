@@ -11,8 +11,6 @@ from rekindle.errors import InvalidFile
 from rekindle.io.safety.untrusted import check_table, files_in, reading
 from rekindle.sources.points import Points, collect, range_problem, scan_csv, sift
 
-__all__ = ["read_porto"]
-
 _SECONDS_BETWEEN_POINTS = 15
 _PAIR = r"\[\s*-?\d+(\.\d+)?([eE]-?\d+)?\s*,\s*-?\d+(\.\d+)?([eE]-?\d+)?\s*\]"
 _POLYLINE = rf"^\s*\[\s*({_PAIR}(\s*,\s*{_PAIR})*)?\s*\]\s*$"
@@ -34,7 +32,7 @@ def read_porto(
         Keep trips that the data mark as having missing points. Trips without any point, and all but the first of
         several trips that a taxi begins in the same second, are dropped in any case.
     skip_bad
-        Go on without trips that cannot be read, and count them by kind.
+        Go on without what cannot be read, and count it by kind.
 
     Returns
     -------

@@ -20,9 +20,7 @@ from rekindle.model import Locations
 from rekindle.sources.frames import plain_frame
 from rekindle.sources.points import Engine, Points, range_problem, scan_csv, sift
 from rekindle.sources.spark import spark_session
-from rekindle.sources.times import NUMBER, PER_SECOND, find_zone, named_zone, with_seconds
-
-__all__ = ["points_from_frame", "read_points"]
+from rekindle.sources.times import NUMBER, PER_SECOND, TimeUnit, find_zone, named_zone, with_seconds
 
 _REMEDIES = {
     "time that is neither": "Set `time_format`, such as `time_format='%d.%m.%Y %H:%M'`, if times are written in another way. ",
@@ -42,7 +40,7 @@ def points_from_frame(
     towers: Locations | None = None,
     timezone: str | None = None,
     utc: bool = False,
-    time_unit: str = "s",
+    time_unit: TimeUnit = "s",
     time_format: str | None = None,
     skip_bad: bool = False,
 ) -> Points:
@@ -56,10 +54,17 @@ def points_from_frame(
     frame
         One row a point. Of a GeoDataFrame, such as trackintel's positionfixes, the geometry is taken; a movingpandas
         `TrajectoryCollection` will do as well. Times may be the index.
-    person, time, lat, lng
-        Column names; those of scikit-mobility, trackintel and movingpandas are recognised by themselves.
-    location, towers
-        The column that names a tower or cell, for call records without coordinates; and the towers there are.
+    person
+        The column that names the person. Here and below, the names of scikit-mobility, trackintel and movingpandas are
+        recognised by themselves.
+    time
+        The column of times: ISO text, timestamps, or numbers since 1970 UTC.
+    lat, lng
+        The column of latitudes, or of longitudes, in degrees.
+    location
+        The column that names a tower or cell, for call records without coordinates.
+    towers
+        The towers that `location` names.
     timezone
         The zone whose local time counts, such as ``"Europe/Lisbon"``. It must be given where the times are exact instants
         (with offsets, or numbers), unless the column itself has a zone, which is kept.
@@ -71,7 +76,7 @@ def points_from_frame(
         How times are written, where that is not ISO form, such as ``"%d.%m.%Y %H:%M"``: as in Python's `strptime`, with
         %Y %y %m %b %d %H %I %M %S %f %p %z %F %T %R.
     skip_bad
-        Go on without bad rows, and count them.
+        Go on without what cannot be read, and count it by kind.
     """
     roles: dict[str, str | None] = {"person": person, "time": time, "lat": lat, "lng": lng, "location": location}
     frame, roles = plain_frame(frame, roles)
@@ -129,7 +134,7 @@ def read_points(
     towers: Locations | None = None,
     timezone: str | None = None,
     utc: bool = False,
-    time_unit: str = "s",
+    time_unit: TimeUnit = "s",
     time_format: str | None = None,
     skip_bad: bool = False,
     engine: Engine = "polars",
@@ -143,7 +148,7 @@ def read_points(
     source
         A file, a folder of files, or a glob such as ``"points/2014-*.csv"``.
     engine
-        Who reads the files: ``"polars"``, or ``"spark"``, which must see the same paths.
+        As in `prepare_points`; Spark must see the same paths.
     person, time, lat, lng, location, towers, timezone, utc, time_unit, time_format, skip_bad
         As in `points_from_frame`.
     """
@@ -258,7 +263,7 @@ def _points(
     towers: Locations | None,
     timezone: str | None,
     utc: bool,
-    time_unit: str,
+    time_unit: TimeUnit,
     time_format: str | None,
     skip_bad: bool,
     unit: str,
@@ -277,15 +282,12 @@ def _points(
     if timezone is not None and not exact:
         raise InvalidSetting(
             f"`timezone` is {timezone!r}, but the times carry no zone and are taken as local clock times; "
-            "leave it out, or use `utc=True` if they are UTC.",
-            "timezone",
-            "utc",
+            "leave it out, or use `utc=True` if they are UTC."
         )
     if exact and zone is None:
         raise InvalidSetting(
             "The times are exact instants (UTC, with offsets, or numbers since 1970), so they do not say which local clock "
-            "people live by; set `timezone`, such as `timezone='Europe/Oslo'`, or `timezone='UTC'` for the clock of UTC.",
-            "timezone",
+            "people live by; set `timezone`, such as `timezone='Europe/Oslo'`, or `timezone='UTC'` for the clock of UTC."
         )
     missing = nw.when(nw.col("person").is_null() | (nw.col("person") == "")).then(nw.lit("person missing"))
     frame = frame.with_columns(nw.col("person").cast(nw.String))

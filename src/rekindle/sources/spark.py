@@ -8,8 +8,6 @@ from typing import Any
 
 from rekindle.errors import InvalidSetting
 
-__all__ = ["spark_session"]
-
 _ALONE = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -30,7 +28,7 @@ def spark_session() -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise InvalidSetting(
-            "`engine` is 'spark', but PySpark is not installed: pip install 'rekindle-mobility[spark]'.", "engine"
+            "`engine` is 'spark', but PySpark is not installed: pip install 'rekindle-mobility[spark]'."
         ) from None
     if active := SparkSession.getActiveSession():
         return active

@@ -15,8 +15,6 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import AWAY, Calendar, Locations, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["SyntheticCity"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

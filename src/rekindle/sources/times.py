@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import narwhals as nw
@@ -12,9 +12,8 @@ import narwhals as nw
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.sources.points import collect, floor_divide, month_of
 
-__all__ = ["NUMBER", "PER_SECOND", "Seconds", "find_zone", "named_zone", "with_seconds"]
-
-PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
+TimeUnit = Literal["s", "ms", "us"]
+PER_SECOND: dict[TimeUnit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000}
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$"
@@ -59,9 +58,7 @@ def find_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidSetting(
-            f"`timezone` is {name!r}; give a name such as 'Europe/Lisbon' or 'UTC'.", "timezone"
-        ) from None
+        raise InvalidSetting(f"`timezone` is {name!r}; give a name such as 'Europe/Lisbon' or 'UTC'.") from None
 
 
 def with_seconds(
@@ -72,7 +69,7 @@ def with_seconds(
     if dtype == nw.String:
         return _of_text(frame, per_second, time_format)
     if time_format is not None:
-        raise InvalidSetting(f"`time_format` is for text, but the time column has the type {dtype}.", "time_format")
+        raise InvalidSetting(f"`time_format` is for text, but the time column has the type {dtype}.")
     if isinstance(dtype, nw.Datetime) or dtype == nw.Datetime:
         found = _of_datetime(frame, dtype)
     elif dtype.is_numeric():
@@ -80,8 +77,7 @@ def with_seconds(
         found = Seconds(frame.with_columns(time=(known // per_second).cast(nw.Int64)), exact=True)
     else:
         raise InvalidData(
-            f"The time column has the type {dtype}; it must hold times, text, or numbers. Convert it, or set `time`.",
-            "time",
+            f"The time column has the type {dtype}; it must hold times, text, or numbers. Convert it, or set `time`."
         )
     problem = (
         nw.when(time.is_null())
@@ -123,8 +119,7 @@ def _in_iso(text: nw.Expr, time_format: str) -> tuple[nw.Expr, bool]:
             continue
         if part[1:] not in _PARTS:
             raise InvalidSetting(
-                f"`time_format` is {time_format!r}; {part!r} is none of %Y %y %m %b %d %H %I %M %S %f %p %z %F %T %R.",
-                "time_format",
+                f"`time_format` is {time_format!r}; {part!r} is none of %Y %y %m %b %d %H %I %M %S %f %p %z %F %T %R."
             )
         pattern += _PARTS[part[1]]
         if "(" in _PARTS[part[1]]:
@@ -132,8 +127,7 @@ def _in_iso(text: nw.Expr, time_format: str) -> tuple[nw.Expr, bool]:
             groups[part[1].replace("I", "H")] = f"${number}"
     if not ({"m", "d"} <= groups.keys() and groups.keys() & {"Y", "y"}):
         raise InvalidSetting(
-            f"`time_format` is {time_format!r}; it must name year, month and day, such as '%d.%m.%Y %H:%M'.",
-            "time_format",
+            f"`time_format` is {time_format!r}; it must name year, month and day, such as '%d.%m.%Y %H:%M'."
         )
     for month, name in enumerate(_MONTHS if re.search("%[bB]", time_format) else (), start=1):
         text = text.str.replace_all(f"(?i){name}[a-z]*", f"{month:02}")

@@ -13,8 +13,6 @@ from rekindle.io.safety.files import leftovers, output, settle
 from rekindle.io.safety.folders import MARK, read_mark
 from rekindle.io.safety.lock import in_use, is_lock_file
 
-__all__ = ["Trace", "find_traces", "find_unmarked", "remove_trace"]
-
 _OF_VERSION_0_1 = ("dataset.json", "recovery.json", "audit.json", "reproduction.json")
 
 

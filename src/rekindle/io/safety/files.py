@@ -19,20 +19,6 @@ from rekindle.errors import InvalidData, InvalidFile, OutputExists, OutputFailed
 from rekindle.io.safety.lock import hold, in_use, locked
 from rekindle.io.safety.untrusted import read_content
 
-__all__ = [
-    "beside",
-    "flush",
-    "leftovers",
-    "new_file",
-    "output",
-    "read_json",
-    "remove_leftovers",
-    "settle",
-    "under_way",
-    "write_failure",
-    "write_json",
-]
-
 LEFTOVER = ".unfinished"
 """What the names of temporary files and folders contain."""
 
@@ -88,7 +74,7 @@ def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False
     path = Path(path)
     if not overwrite and path.exists():
         raise OutputExists(
-            f"{path} exists already; it was left as it is. Choose another name, or set `overwrite=True`.", "overwrite"
+            f"{path} exists already; it was left as it is. Choose another name, or set `overwrite=True`."
         )
     if not path.parent.is_dir():
         raise InvalidFile(path, "its folder does not exist.")

@@ -18,8 +18,6 @@ import rekindle
 from rekindle.errors import InvalidFile, OutputExists
 from rekindle.io.safety.files import REPLACED, beside, flush, output, read_json, under_way, write_json
 
-__all__ = ["MARK", "Mark", "Sensitive", "check_new_folder", "mark_folder", "new_folder", "read_mark"]
-
 MARK = "rekindle.json"
 
 Why = Literal["derived", "truth", "recovery"]
@@ -114,8 +112,7 @@ def check_new_folder(path: str | Path, kind: str, *, overwrite: bool = False) ->
         )
     if not overwrite:
         raise OutputExists(
-            f"{folder} exists already; it was left as it is. Choose another name, or set `overwrite=True`.",
-            "overwrite",
+            f"{folder} exists already; it was left as it is. Choose another name, or set `overwrite=True`."
         )
 
 

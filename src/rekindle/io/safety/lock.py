@@ -22,8 +22,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["hold", "in_use", "is_lock_file", "lock_file", "locked"]
-
 _LOCK = ".rekindle-lock"
 _UNSUPPORTED = (ENOSYS, ENOLCK, EOPNOTSUPP)
 """What a file system says that has no locks; there, nothing is locked."""

@@ -20,20 +20,6 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, RekindleError
 
-__all__ = [
-    "check_file",
-    "check_parquet",
-    "check_table",
-    "check_unfolded",
-    "files_in",
-    "in_file",
-    "open_zip",
-    "packed_as",
-    "read_arrays",
-    "read_content",
-    "reading",
-]
-
 LARGEST_UNFOLDED = 2**26
 """Bytes that any file may unfold to."""
 LARGEST_RATIO = 1_000
@@ -132,7 +118,7 @@ def in_file(path: str | Path) -> Iterator[None]:
     except InvalidFile:
         raise
     except InvalidData as error:
-        raise InvalidFile(path, str(error), *error.settings) from None
+        raise InvalidFile(path, str(error)) from None
 
 
 def check_unfolded(path: str | Path, unfolded: int, size: int, ratio: int = LARGEST_RATIO) -> None:

@@ -13,18 +13,6 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidFile
 from rekindle.model import Calendar
 
-__all__ = [
-    "bad_cell",
-    "flags",
-    "names",
-    "numbers",
-    "positions",
-    "require",
-    "step_numbers",
-    "times",
-    "whole_numbers",
-]
-
 _PER_SECOND = {None: None, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """What a column of times counts; dates count days."""
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799

@@ -22,9 +22,9 @@ from rekindle.io.tables.table import read_table, write_table
 from rekindle.model import Calendar, Counts, Locations
 from rekindle.model.calendar import parse_step
 
-__all__ = ["FORMS", "Layout", "counts_from_table", "counts_of", "counts_table", "read_counts", "write_counts"]
-
 FORMS = ("long", "wide")
+FLOWS = {"origin", "destination", "count"}
+"""What a table of flows has beside the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,8 @@ class Layout:
         (rows,) datetime64[s], the time of each row.
     long
         Whether it has the columns ``datetime, location, count``; otherwise ``datetime`` and one for each location.
+    flows
+        Whether it has the columns ``datetime, origin, destination, count`` instead, which is a long form too.
     ids
         The names of the locations in it.
     locations
@@ -51,10 +53,13 @@ class Layout:
     long: bool
     ids: list[str]
     locations: Locations
+    flows: bool = False
 
     @classmethod
-    def read(cls, path: str | Path, locations: Locations | str | Path | None, cell_km: float) -> Layout:
-        """Read a file, see of which form it is, and find the locations that it names."""
+    def read(
+        cls, path: str | Path, locations: Locations | str | Path | None, cell_km: float, *, flows: bool | None = None
+    ) -> Layout:
+        """Read a file, see of which form it is, and find the locations that it names; with `flows`, only flows, or none."""
         path = Path(path)
         table = read_table(path)
         if locations is None and (beside := path.with_name(f"{path.stem}.locations.csv")).is_file():
@@ -63,8 +68,17 @@ class Layout:
             locations = read_locations(locations)
         require(table, {"datetime"}, path)
         when = times(table["datetime"], path)
-        long = {"location", "count"} <= set(table.columns)
-        if long:
+        columns = set(table.columns)
+        long = {"location", "count"} <= columns
+        found = flows is not False and not long and columns >= FLOWS
+        if flows is False and not long and columns >= FLOWS:
+            raise InvalidFile(path, "it holds flows from origins to destinations, not counts.")
+        if flows and not found:
+            require(table, FLOWS, path)
+        if found:
+            ends = [names(table[name].drop_nulls(), path) for name in ("origin", "destination")]
+            ids = pl.concat(ends).unique(maintain_order=True).to_list()
+        elif long:
             ids = names(table["location"], path).unique(maintain_order=True).to_list()
         else:
             ids = [name for name in table.columns if name != "datetime"]
@@ -79,9 +93,8 @@ class Layout:
                 path,
                 f"where its locations are is unknown (such as {ids[0]!r}); give `locations`, or put them beside it as "
                 f"{path.stem}.locations.csv.",
-                "locations",
             )
-        return cls(path, table, when, long, ids, locations)
+        return cls(path, table, when, long or found, ids, locations, found)
 
     def numbers(self) -> pl.DataFrame:
         """The columns that hold numbers."""
@@ -118,7 +131,7 @@ def read_counts(
     cell_km
         Side of those cells in km.
     """
-    return counts_of(Layout.read(path, locations, cell_km), step)
+    return counts_of(Layout.read(path, locations, cell_km, flows=False), step)
 
 
 def counts_of(layout: Layout, step: str | timedelta | None) -> Counts:
@@ -184,7 +197,7 @@ def _calendar(when: NDArray[np.datetime64], step: timedelta | None, long: bool) 
 def usual_step(distinct: NDArray[np.datetime64]) -> timedelta:
     """Find the most frequent interval between times, which are distinct and in order."""
     if len(distinct) < 2:
-        raise InvalidData("there is a single time, so the interval between steps is unknown; give `step`.", "step")
+        raise InvalidData("there is a single time, so the interval between steps is unknown; give `step`.")
     gaps, frequency = np.unique(np.diff(distinct).astype(np.int64), return_counts=True)
     return timedelta(seconds=int(gaps[frequency.argmax()]))
 
@@ -212,8 +225,8 @@ def wide_table(calendar: Calendar, locations: Locations, columns: list[Any]) -> 
     """A table of times and one column for each location; names that would be taken for other columns are refused."""
     if "datetime" in locations.ids:
         raise InvalidData("A location is named 'datetime', as is the column of times; write the long form.")
-    if {"location", "count"} <= set(locations.ids):
-        raise InvalidData("Locations are named 'location' and 'count', as are columns of the long form; write that.")
+    if {"location", "count"} <= set(locations.ids) or set(locations.ids) >= FLOWS:
+        raise InvalidData("Locations have the names of the columns of the long form, such as 'count'; write that.")
     when = pl.Series(calendar.times().astype("datetime64[ms]"))
     return pl.DataFrame({"datetime": when} | dict(zip(locations.ids, columns, strict=True)))
 

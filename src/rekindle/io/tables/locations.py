@@ -15,8 +15,6 @@ from rekindle.io.tables.naming import find_column, known_column
 from rekindle.io.tables.table import read_table, write_table
 from rekindle.model import Locations
 
-__all__ = ["grid_locations", "read_locations", "write_locations"]
-
 _GRID_ID = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)", re.ASCII)
 _POINT = re.compile(r"\(\s*([-+.\deE]+)\s*,\s*([-+.\deE]+)\s*\)", re.ASCII)
 

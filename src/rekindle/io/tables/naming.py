@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from rekindle.errors import InvalidData
 
-__all__ = ["KNOWN_NAMES", "find_column", "known_column"]
-
 KNOWN_NAMES = {
     "person": ("person", "uid", "user", "user_id", "userid"),
     "time": ("time", "datetime", "tracked_at", "timestamp", "t"),
@@ -54,7 +52,7 @@ def find_column(columns: list[str], role: str, given: Mapping[str, str | None]) 
         if len(found) == 1:
             return found[0]
         what = f"the columns {found} could each be" if found else f"no column of {columns[:20]} is known as"
-        raise InvalidData(f"{what} the {_WORDS.get(role, role)}; call it {role!r}, or name it with `{role}`.", role)
+        raise InvalidData(f"{what} the {_WORDS.get(role, role)}; call it {role!r}, or name it with `{role}`.")
     if name not in columns:
-        raise InvalidData(f"`{role}` is {name!r}, but the columns are {columns[:20]}.", role)
+        raise InvalidData(f"`{role}` is {name!r}, but the columns are {columns[:20]}.")
     return name

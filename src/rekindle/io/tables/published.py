@@ -16,8 +16,6 @@ from rekindle.io.tables.counts import Layout, counts_of
 from rekindle.io.tables.release import WITHHELD, published_numbers, release_of
 from rekindle.model import Counts, Locations, Release
 
-__all__ = ["READ_AS", "Published", "read_published"]
-
 READ_AS = ("auto", "counts", "release")
 
 

@@ -23,8 +23,6 @@ from rekindle.io.tables.table import write_table
 from rekindle.model import AppliedDefence, Calendar, Locations, Release
 from rekindle.model.calendar import parse_step
 
-__all__ = ["WITHHELD", "is_withheld", "read_release", "write_release"]
-
 WITHHELD = (
     *("", "NA", "N/A", "n.a.", "NaN", "null", "none", "*", "**", "***", ".", "..", "...", ":", "-", "–", "#", "/"),
     *("c", "[c]", "(c)", "x", "[x]", "(x)", "s", "[s]", "(s)", "d", "(d)", "w", "[w]", "u", "[u]", "[low]", "[z]"),
@@ -79,7 +77,7 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
     path, table, locations, long = layout.path, layout.table, layout.locations, layout.long
     with in_file(path):
         columns = layout.columns() if not long else locations.indices(layout.ids)
-        calendar, rows = _calendar(layout.when, None if step is None else parse_step(step))
+        calendar, rows = calendar_with_gaps(layout.when, None if step is None else parse_step(step))
         if long:
             lookup = dict(zip(layout.ids, columns.tolist(), strict=True))
             places = names(table["location"], path).replace_strict(lookup, return_dtype=pl.Int64).to_numpy()
@@ -103,7 +101,7 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
         return Release(values, locations, calendar, defences)
 
 
-def _calendar(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Calendar, NDArray[np.int64]]:
+def calendar_with_gaps(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Calendar, NDArray[np.int64]]:
     """Find the calendar of the times in a file, and the step of each row."""
     distinct = np.unique(when)
     if step is None:
@@ -138,7 +136,6 @@ def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> N
                 path,
                 f"row {row + 1}, column {column.name!r}: {table[column.name][row]!r} is neither a number nor a mark of a "
                 "withheld one; see `withheld`.",
-                "withheld",
             )
     known = table.with_columns(pl.when(~empty).then(cast).name.keep()).cast(pl.Float64)
     return np.asarray(known.fill_null(float("nan")).to_numpy(), dtype=np.float64)

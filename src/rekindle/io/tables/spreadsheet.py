@@ -8,8 +8,6 @@ from collections.abc import Callable
 import polars as pl
 import polars.selectors as cs
 
-__all__ = ["guard_table", "unguard_name", "unguard_texts"]
-
 _FORMULA = r"^'*[=+\-@\t\r＝＋－＠]"
 _SIGNED_NUMBER = r"^'*[+-][0-9]+(\.[0-9]+)?$"
 

@@ -15,8 +15,6 @@ from rekindle.io.safety.files import new_file
 from rekindle.io.safety.untrusted import MOST_COLUMNS, check_parquet, packed_as, read_content, reading
 from rekindle.io.tables.spreadsheet import guard_table, unguard_name, unguard_texts
 
-__all__ = ["read_table", "separator_of", "write_table"]
-
 
 def separator_of(header: bytes) -> str:
     """What separates the columns of a csv file: the first comma, semicolon, tab or bar of its first line outside of quotes.

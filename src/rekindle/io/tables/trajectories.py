@@ -21,8 +21,6 @@ from rekindle.io.tables.table import read_table, write_table
 from rekindle.model import AWAY, Calendar, Locations, Trajectories
 from rekindle.model.locations import EARTH_RADIUS_KM
 
-__all__ = ["lng_lat", "read_trajectories", "stretches", "trajectories_table", "write_trajectories"]
-
 
 def trajectories_table(trajectories: Trajectories, *, away: bool = False) -> pl.DataFrame:
     """One row a person and step at which they are counted: person, datetime, location, and `observed` where that is known.

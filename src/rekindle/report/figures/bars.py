@@ -22,16 +22,6 @@ from rekindle.model import Trajectories
 from rekindle.report.colours import COLOURS, colours_of
 from rekindle.report.figures.style import new_figure
 
-__all__ = [
-    "draw_accuracies",
-    "draw_confidence",
-    "draw_costs",
-    "draw_enhancements",
-    "draw_errors",
-    "draw_lookback",
-    "draw_uniqueness",
-]
-
 Numbers: TypeAlias = Evaluation | float | Sequence[Evaluation | float]
 """What was measured once, or over several row orders."""
 

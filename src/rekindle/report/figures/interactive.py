@@ -18,8 +18,6 @@ from rekindle.io.tables.trajectories import lng_lat, stretches
 from rekindle.model import Counts, Locations, Trajectories
 from rekindle.report.render import render
 
-__all__ = ["Map", "explore"]
-
 MOST_PEOPLE = 200
 """How many paths a page shows: more can neither be told apart nor drawn fast."""
 

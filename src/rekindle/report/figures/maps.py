@@ -22,8 +22,6 @@ from rekindle.report.colours import COLOURS, colours_of
 from rekindle.report.figures.style import mark_private, new_figure
 from rekindle.report.lattice import lattice_sides
 
-__all__ = ["draw_grid", "draw_paths", "draw_person"]
-
 _MOST_POSITIONS = 50_000
 
 
@@ -163,7 +161,7 @@ def draw_paths(
         Number of the day; None for the whole period.
     """
     if not recoveries:
-        raise InvalidSetting("`recoveries` is empty; give at least one, by the name of its attack.", "recoveries")
+        raise InvalidSetting("`recoveries` is empty; give at least one, by the name of its attack.")
     if not 0 <= person < truth.people:
         raise InvalidSetting(f"There is no person {person}; the truth has {truth.people} people, counted from 0.")
     steps = _steps_of(truth, day)

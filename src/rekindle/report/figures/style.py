@@ -14,8 +14,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rekindle.errors import InvalidSetting
 from rekindle.io.safety.files import new_file
 
-__all__ = ["mark_private", "new_figure", "save_figure"]
-
 _PRIVATE = "_rekindle_private"
 
 
