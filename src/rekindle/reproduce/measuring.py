@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from rekindle.attacks import (
 from rekindle.attacks.day_by_day import count_transitions
 from rekindle.evaluation import Evaluation, evaluate
 from rekindle.evaluation.confidence import Confidence, assess_confidence
+from rekindle.evaluation.unique import count_sets
 from rekindle.model import Counts, Trajectories
 from rekindle.reproduce.subjects import Subject
 from rekindle.reproduce.ties import prices_of, recover_with_scipy
@@ -108,6 +110,13 @@ class Measured:
     with_scipy: dict[str, Trajectories] = field(default_factory=dict)
     scipy_evaluations: dict[str, Evaluation] = field(default_factory=dict)
     listed_evaluations: dict[str, Evaluation] = field(default_factory=dict)
+
+    @cached_property
+    def sets(self) -> dict[str, list[tuple[dict[int, float], dict[int, float]]]]:
+        """What `count_sets` says of the truth and of each recovery, by the name of the attack."""
+        people = {name: [one.trajectories for one in several] for name, several in self.recoveries.items()}
+        truth = {} if self.subject.truth is None else {"truth": [self.subject.truth]}
+        return {name: [count_sets(one) for one in several] for name, several in (truth | people).items()}
 
 
 def _attacks(seed: int | None) -> dict[str, DayByDay]:

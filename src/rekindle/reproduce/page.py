@@ -68,18 +68,8 @@ def _subdatasets(results: Sequence[Measured]) -> Table:
         both = [text for pair in zip(ours, theirs, strict=True) for text in pair]
         known = "yes" if one.subject.truth is not None else "no"
         rows.append([one.subject.name, *both, format_step(counts.calendar.step), known])
-    head = [
-        "",
-        "people",
-        "the paper",
-        "locations in use",
-        "the paper",
-        "steps",
-        "the paper",
-        "interval",
-        "truth known",
-    ]
-    return Table("Sub-datasets", head, rows)
+    head = [text for ours in ("people", "locations in use", "steps") for text in (ours, "the paper")]
+    return Table("Sub-datasets", ["", *head, "interval", "truth known"], rows)
 
 
 def _uniqueness_tables(results: Sequence[Measured]) -> Iterable[Table]:
@@ -88,11 +78,7 @@ def _uniqueness_tables(results: Sequence[Measured]) -> Iterable[Table]:
     by_text: list[list[str]] = []
     by_code: list[list[str]] = []
     for one in results:
-        who = {name: [each.trajectories for each in found] for name, found in one.recoveries.items()}
-        if one.subject.truth is not None:
-            who = {"truth": [one.subject.truth]} | who
-        for name, several in who.items():
-            counted = [count_sets(people) for people in several]
+        for name, counted in one.sets.items():
             for measure, rows in enumerate((by_text, by_code)):
                 rows.append([one.subject.name, name, *(_spread([each[measure][k] for each in counted]) for k in ks)])
             if name in one.with_scipy:
@@ -243,7 +229,7 @@ def build_sections(
     known = [one for one in results if one.subject.truth is not None]
 
     def of(name: str) -> list[Picture]:
-        return [picture for picture in pictures if picture.section == name]
+        return [picture for picture in pictures if picture.name.split("-")[0] == name]
 
     notes = [f"{one.subject.name}. {note}" for one in results for note in one.subject.notes]
     sections = [
@@ -268,8 +254,8 @@ def build_sections(
     sections.append(Section("What the published code's seeding does", _SEEDING, tables=[_seeding(results)]))
     if known:
         sections.append(Section("Predicted and true paths of a day", pictures=of("paths")))
-    if of("habits"):
-        sections.append(Section("Habits: does it know when it is right?", pictures=of("habits")))
+    if of("confidence"):
+        sections.append(Section("Habits: does it know when it is right?", pictures=of("confidence")))
     text = _CONSISTENCY if len(known) == len(results) else f"{_CONSISTENCY}\n{_WITHOUT_TRUTH}"
     sections.append(Section("Consistency", text, tables=[_consistency(results)]))
     return [*sections, Section("The locations", pictures=of("grid"))]

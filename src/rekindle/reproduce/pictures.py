@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,21 @@ from rekindle.report.figures.bars import Found
 from rekindle.reproduce.measuring import FIRST_DAY, Measured
 
 DRAWN = ("chance", "naive", "baseline", "enhanced", FIRST_DAY, "habits")
+BARS: dict[str, tuple[str, Callable[..., Any], str]] = {
+    "accuracies": ("accuracy", figures.draw_accuracies, "Points in the right location."),
+    "levenshtein": (
+        "levenshtein_accuracy",
+        figures.draw_accuracies,
+        "Levenshtein accuracy: like accuracy, but a stay that is shifted in time still counts.",
+    ),
+    "errors": (
+        "mean_error_km",
+        figures.draw_errors,
+        "Distance of a recovered point to the true one. The paper draws the sum over all points, which is in the data "
+        "too; per point, datasets of different sizes can be compared.",
+    ),
+}
+"""What is drawn as bars: metric, figure and caption."""
 METRICS = ("accuracy", "levenshtein_accuracy", "mean_error_km", "recovery_error_km")
 
 
@@ -29,15 +45,12 @@ class Picture:
     Attributes
     ----------
     name
-        Of its files, without an ending.
-    section
-        The part of the page that it belongs to.
+        Of its files, without an ending; it begins with the part of the page that it belongs to.
     caption
         What it shows, in a sentence or two.
     """
 
     name: str
-    section: str
     caption: str
     figure: Figure
     data: pl.DataFrame
@@ -59,7 +72,6 @@ def draw_pictures(results: Sequence[Measured]) -> Iterator[Picture]:
             yield from _paths(one)
     yield _panels(
         "uniqueness",
-        "uniqueness",
         "Share of people whose set of k most frequent locations nobody else has: the truth, and what the attacks recovered. "
         "Published counts come without a truth.",
         results,
@@ -79,38 +91,15 @@ def _bars(known: Sequence[Measured]) -> Iterator[Picture]:
     def expected(metric: str) -> dict[str, dict[str, float]]:
         return {one.subject.name: dict(getattr(one.subject.paper, metric)) for one in known if one.subject.paper}
 
-    marks = " A bar is the mean over row orders, a dot is one of them, a diamond is what the paper reports."
-    drawn: list[tuple[str, str, str, Axes]] = [
-        (
-            "accuracies",
-            "accuracy",
-            "Points in the right location." + marks,
-            figures.draw_accuracies(measured, expected=expected("accuracy")),
-        ),
-        (
-            "levenshtein",
-            "levenshtein_accuracy",
-            "Levenshtein accuracy: like accuracy, but a stay that is shifted in time still counts." + marks,
-            figures.draw_accuracies(
-                measured, metric="levenshtein_accuracy", expected=expected("levenshtein_accuracy")
-            ),
-        ),
-        (
-            "errors",
-            "mean_error_km",
-            "Distance of a recovered point to the true one. The paper draws the sum over all points, which is in the data "
-            "too; per point, datasets of different sizes can be compared." + marks,
-            figures.draw_errors(measured, expected=expected("mean_error_km")),
-        ),
-    ]
-    for name, metric, caption, axes in drawn:
+    marks = "A bar is the mean over row orders, a dot is one of them, a diamond is what the paper reports."
+    for name, (metric, draw, caption) in BARS.items():
+        axes = draw(measured, metric=metric, expected=expected(metric))
         columns = ["dataset", "attack", "order", metric] + (["recovery_error_km"] if name == "errors" else [])
-        yield Picture(name, name, caption, axes.figure, table.select(columns))  # type: ignore[arg-type]
+        yield Picture(name, f"{caption} {marks}", axes.figure, table.select(columns))
 
 
 def _more(known: Sequence[Measured]) -> Iterator[Picture]:
     yield _panels(
-        "enhancements",
         "enhancements",
         "Each enhancement switched on alone, from the baseline (dashed) to all together. Small dots are row orders.",
         known,
@@ -122,7 +111,6 @@ def _more(known: Sequence[Measured]) -> Iterator[Picture]:
     linked = [one for one in known if one.lookback]
     if linked:
         yield _panels(
-            "lookback",
             "lookback",
             "Accuracy of the enhanced attack by the days that a link looks back; the band goes from the least to the best of "
             "the row orders. The paper uses k = 3.",
@@ -136,7 +124,6 @@ def _more(known: Sequence[Measured]) -> Iterator[Picture]:
     if sure:
         yield _panels(
             "confidence",
-            "habits",
             "Whether Habits knows when it is right: accuracy by its own confidence. On the dashed line it is as sure as right.",
             sure,
             _draw_confidence,
@@ -169,23 +156,18 @@ def _draw_uniqueness(one: Measured, axes: Axes) -> None:
 
 
 def _uniqueness_table(results: Sequence[Measured]) -> pl.DataFrame:
-    from rekindle.evaluation.unique import count_sets
-
-    rows: list[tuple[str, str, int, int, float, float]] = []
-    for one in results:
-        people = {name: [recovery.trajectories for recovery in found] for name, found in one.recoveries.items()}
-        if one.subject.truth is not None:
-            people = {"truth": [one.subject.truth]} | people
-        for name, several in people.items():
-            for order, paths in enumerate(several):
-                unique, distinct = count_sets(paths)
-                rows += [(one.subject.name, name, order, k, unique[k], distinct[k]) for k in unique]
+    rows = [
+        (one.subject.name, name, order, k, unique[k], distinct[k])
+        for one in results
+        for name, counted in one.sets.items()
+        for order, (unique, distinct) in enumerate(counted)
+        for k in unique
+    ]
     return pl.DataFrame(rows, ["dataset", "who", "order", "k", "uniqueness", "distinct_sets"], orient="row")
 
 
 def _panels(
     name: str,
-    section: str,
     caption: str,
     results: Sequence[Measured],
     draw: Callable[[Measured, Axes], object],
@@ -208,7 +190,7 @@ def _panels(
             figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     for axes in panels[len(results) :]:
         axes.remove()
-    return Picture(name, section, caption, figure, data)
+    return Picture(name, caption, figure, data)
 
 
 def _grid(one: Measured) -> Picture:
@@ -224,7 +206,7 @@ def _grid(one: Measured) -> Picture:
     if places.lat_lng is not None:
         columns |= {"lat": places.lat_lng[:, 0], "lng": places.lat_lng[:, 1]}
     columns["mean_people"] = subject.counts.values.mean(axis=0)
-    return Picture(f"grid-{slug}", "grid", caption, axes.figure, pl.DataFrame(columns))  # type: ignore[arg-type]
+    return Picture(f"grid-{slug}", caption, axes.figure, pl.DataFrame(columns))  # type: ignore[arg-type]
 
 
 def _paths(one: Measured) -> Iterator[Picture]:
@@ -253,7 +235,6 @@ def _paths(one: Measured) -> Iterator[Picture]:
         how = "the one of whom the enhanced attack found most that day" if which == "well" else "one in the middle"
         yield Picture(
             f"paths-{_slug(one.subject.name)}-{which}",
-            "paths",
             f"{one.subject.name}, day {number + 1}: of the people who move that day, {how}.",
             figure,
             _path_table(truth, recoveries, person, steps),

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,64 +165,53 @@ class Sources:
             ]
         return absent
 
-    @property
-    def number(self) -> int:
-        """How many subjects there will be."""
-        return len(list(self.loaders()))
-
     def loaders(self) -> Iterator[tuple[str, Callable[[], Subject]]]:
         """The name of each subject, and the function that prepares it."""
         if self.geolife is not None:
-            for name in GEOLIFE:
-                yield name, lambda name=name: self._geolife(name)  # type: ignore[misc]
+            yield from ((name, partial(_geolife, name, self.geolife)) for name in GEOLIFE)
         if self.porto is not None:
-            for name in PORTO:
-                yield name, lambda name=name: self._porto(name)  # type: ignore[misc]
+            yield from ((name, partial(_porto, name, self.porto)) for name in PORTO)
         for path in self.aggregates:
-            yield f"{_published_name(path)}, published counts", lambda path=path: _published(path)  # type: ignore[misc]
+            yield f"{_published_name(path)}, published counts", partial(_published, path)
         if self.geolife is None and self.porto is None and not self.aggregates:
-            yield "Synthetic city", self._synthetic
-
-    def _geolife(self, name: str) -> Subject:
-        if self.geolife is None:
-            raise RuntimeError("only called where it is given")
-        step, months, box = GEOLIFE[name]
-        points = read_geolife(self.geolife)
-        found = prepare_geolife(points, step=step, months=months, fill="nearest", places=Grid(cell_km=1.0, box=box))
-        return _prepared(name, found, ())
-
-    def _porto(self, name: str) -> Subject:
-        if self.porto is None:
-            raise RuntimeError("only called where it is given")
-        points = read_porto(self.porto, timezone="UTC")
-        span = collect(points.frame.select("time"))["time"]
-        if not len(span):
-            raise InvalidFile(self.porto, "there is no trip in it.")
-        epoch = datetime(1970, 1, 1)
-        first, last = (epoch + timedelta(seconds=int(bound)) for bound in (span.min(), span.max()))  # type: ignore[arg-type]
-        notes: tuple[str, ...] = ()
-        fill: Literal["nearest"] = "nearest"
-        if first <= PORTO_START and last >= PORTO_START + timedelta(days=PORTO_DAYS):
-            found = prepare_porto(
-                points, start=PORTO_START, days=PORTO_DAYS, fill=fill, places=PortoGrid(*PORTO[name])
-            )
-        else:
-            days = max(1, int((last - first) / timedelta(days=1)))
-            found = prepare_porto(points, days=min(days, PORTO_DAYS), fill=fill, places=PortoGrid(*PORTO[name]))
-            length = "one day" if days == 1 else f"{days} days"
-            notes = (
-                f"The file given has trips from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC only, so this is {length} "
-                f"instead of the paper's {PORTO_DAYS} from {PORTO_START:%Y-%m-%d} on: its numbers cannot be compared with the "
-                "paper's." + (" There is no day before to link to or to learn from." if days == 1 else ""),
-            )
-        return _prepared(name, found, notes, comparable=not notes)
-
-    def _synthetic(self) -> Subject:
-        truth = self.city.trajectories()
-        return Subject("Synthetic city", truth.counts(), truth)
+            yield "Synthetic city", partial(_synthetic, self.city)
 
 
-def _prepared(name: str, found: Prepared, notes: tuple[str, ...], *, comparable: bool = True) -> Subject:
+def _synthetic(city: SyntheticCity) -> Subject:
+    truth = city.trajectories()
+    return Subject("Synthetic city", truth.counts(), truth)
+
+
+def _geolife(name: str, source: Path) -> Subject:
+    step, months, box = GEOLIFE[name]
+    places = Grid(cell_km=1.0, box=box)
+    return _prepared(
+        name, prepare_geolife(read_geolife(source), step=step, months=months, fill="nearest", places=places)
+    )
+
+
+def _porto(name: str, source: Path) -> Subject:
+    points, places = read_porto(source, timezone="UTC"), PortoGrid(*PORTO[name])
+    span = collect(points.frame.select("time"))["time"]
+    if not len(span):
+        raise InvalidFile(source, "there is no trip in it.")
+    epoch = datetime(1970, 1, 1)
+    first, last = (epoch + timedelta(seconds=int(bound)) for bound in (span.min(), span.max()))  # type: ignore[arg-type]
+    if first <= PORTO_START and last >= PORTO_START + timedelta(days=PORTO_DAYS):
+        found = prepare_porto(points, start=PORTO_START, days=PORTO_DAYS, fill="nearest", places=places)
+        return _prepared(name, found)
+    days = max(1, int((last - first) / timedelta(days=1)))
+    found = prepare_porto(points, days=min(days, PORTO_DAYS), fill="nearest", places=places)
+    length = "one day" if days == 1 else f"{days} days"
+    note = (
+        f"The file given has trips from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC only, so this is {length} "
+        f"instead of the paper's {PORTO_DAYS} from {PORTO_START:%Y-%m-%d} on: its numbers cannot be compared with the "
+        "paper's." + (" There is no day before to link to or to learn from." if days == 1 else "")
+    )
+    return _prepared(name, found, (note,), comparable=False)
+
+
+def _prepared(name: str, found: Prepared, notes: tuple[str, ...] = (), *, comparable: bool = True) -> Subject:
     paper = PAPER[name] if comparable else None
     if paper is not None and found.truth.people != paper.people:
         notes += (f"It has {found.truth.people} people where the paper has {paper.people}.",)
