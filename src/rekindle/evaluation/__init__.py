@@ -5,6 +5,7 @@ from rekindle.evaluation.exposure import Exposure, agreement, expose
 from rekindle.evaluation.lookup import KNOWN_POINTS, Lookup, look_up, unique_points
 from rekindle.evaluation.mapping import Mapping, map_people
 from rekindle.evaluation.metrics import Metric
+from rekindle.evaluation.people import PersonScores
 from rekindle.evaluation.scores import (
     METRICS,
     Evaluation,
@@ -29,6 +30,7 @@ __all__ = [
     "Mapping",
     "Metric",
     "PerPerson",
+    "PersonScores",
     "PrecisionCurve",
     "ReferenceScores",
     "Spread",

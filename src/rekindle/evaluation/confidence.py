@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rekindle import checks
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.evaluation.mapping import Mapping, MappingMethod, ratio, resolve_mapping
+from rekindle.evaluation.mapping import Mapping, MappingMethod, resolve_mapping
+from rekindle.evaluation.people import ratio
 from rekindle.model import Trajectories
 
 ALMOST_WHOLLY = 0.9

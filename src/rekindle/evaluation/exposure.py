@@ -7,49 +7,23 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.errors import InvalidData
 from rekindle.evaluation.lookup import DRAWS, look_up
-from rekindle.evaluation.mapping import (
-    Mapping,
-    MappingMethod,
-    accuracy_observed,
-    check_counted,
-    errors_km,
-    map_people,
-    points_observed,
-    ratio,
-    resolve_mapping,
-    right_points,
-    visits,
-)
+from rekindle.evaluation.mapping import Mapping, MappingMethod, map_people, resolve_mapping, right_points, visits
+from rekindle.evaluation.people import PersonScores, check_comparable, ratio, score_people
 from rekindle.model import AWAY, Calendar, Trajectories
 
 _DAY_HOURS = (9, 17)
 
 
 @dataclass(frozen=True, eq=False)
-class Exposure:
-    """What a recovery gives away, in the order of the true people.
+class Exposure(PersonScores):
+    """What a recovery gives away of each person: see `PersonScores`, and more.
 
     A recovery may have another number of people than the truth, where the attacker guessed it. All numbers are over the
-    true people: those without a match score 0, and recovered people who are left over do not count. Only points at which
-    people are counted matter; people who are never counted have NaN.
+    true people: recovered people who are left over do not count.
 
     Attributes
     ----------
-    matched
-        (people,) int64: the recovered person that each true person was matched with; -1 for none.
-    accuracy
-        (people,) float64: share of the points at which the person is counted that are in the right location.
-    precision
-        (people,) float64: share of the points at which the matched recovered person is counted that are right; NaN for
-        people without a match, or whose match is never counted.
-    accuracy_observed
-        (people,) float64: accuracy at the points that were recorded rather than filled in; NaN for people without such a
-        point, and for all where the truth does not say (`Trajectories.observed` is None).
-    error_km
-        (people,) float64: mean distance to where the person really was at the steps at which both are counted, km; NaN for
-        people without a match, or without such a step.
     home, work
         (people,) float64: 1 where the most frequent location at night, or in working hours, was found, else 0; NaN for
         people who are not counted at such steps.
@@ -66,18 +40,8 @@ class Exposure:
         (locations,) float64: the share found of the time spent in each location; NaN where nobody was.
     people_recovered
         How many people the recovery has.
-    points, points_observed
-        (people,) int64: at how many steps each person is counted, and at how many of these recorded rather than filled in:
-        the weight of each person in the share of all points.
-    points_recovered
-        How many points the recovered people have, those without a match included.
     """
 
-    matched: NDArray[np.int64]
-    accuracy: NDArray[np.float64]
-    precision: NDArray[np.float64]
-    accuracy_observed: NDArray[np.float64]
-    error_km: NDArray[np.float64]
     home: NDArray[np.float64]
     work: NDArray[np.float64]
     reidentified: NDArray[np.float64]
@@ -85,9 +49,6 @@ class Exposure:
     by_hour: NDArray[np.float64]
     by_location: NDArray[np.float64]
     people_recovered: int
-    points: NDArray[np.int64]
-    points_observed: NDArray[np.int64]
-    points_recovered: int
 
     def __repr__(self) -> str:
         accuracy = np.nansum(self.accuracy * self.points) / self.points.sum()
@@ -129,25 +90,16 @@ def expose(
     seed
         Which points are drawn, and how ties between recovered paths are broken.
     """
-    if recovered.calendar != truth.calendar:
-        raise InvalidData(
-            f"The recovery has the calendar {recovered.calendar.to_json()}, the truth {truth.calendar.to_json()}."
-        )
-    check_counted(truth)
+    check_comparable(recovered, truth)
     found = resolve_mapping(mapping, recovered, truth)
     right, counted = right_points(recovered, truth, found), truth.counted
     hits = np.bincount(truth.cells[right], minlength=len(truth.locations))
     hours = _hours(truth.calendar)
     points_at = np.bincount(hours, weights=counted.sum(axis=0), minlength=24)
     hits_at = np.bincount(hours, weights=right.sum(axis=0), minlength=24)
-    theirs = np.append((recovered.cells != AWAY).sum(axis=1), 0)  # nobody, at -1, is never counted
     known = look_up(recovered, truth, found.recovered, draws=draws, seed=seed)
     return Exposure(
-        matched=found.recovered,
-        accuracy=ratio(right.sum(axis=1), counted.sum(axis=1)),
-        precision=ratio(right.sum(axis=1), theirs[found.recovered]),
-        accuracy_observed=accuracy_observed(right, truth),
-        error_km=errors_km(recovered, truth if original is None else original, found),
+        **score_people(recovered, truth, found, original),
         home=_found(recovered, truth, found, night_steps(truth.calendar)),
         work=_found(recovered, truth, found, day_steps(truth.calendar)),
         reidentified=known.reidentified,
@@ -155,9 +107,6 @@ def expose(
         by_hour=ratio(hits_at, points_at),
         by_location=ratio(hits, visits(truth)),
         people_recovered=recovered.people,
-        points=counted.sum(axis=1),
-        points_observed=points_observed(truth),
-        points_recovered=int(theirs.sum()),
     )
 
 

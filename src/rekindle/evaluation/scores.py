@@ -12,19 +12,9 @@ from rapidfuzz.distance import Levenshtein
 
 from rekindle import checks
 from rekindle.attacks import Chance, Naive
-from rekindle.errors import InvalidData
-from rekindle.evaluation.mapping import (
-    Mapping,
-    MappingMethod,
-    accuracy_observed,
-    check_counted,
-    errors_km,
-    points_observed,
-    ratio,
-    resolve_mapping,
-    right_points,
-)
+from rekindle.evaluation.mapping import Mapping, MappingMethod, resolve_mapping
 from rekindle.evaluation.metrics import Metric
+from rekindle.evaluation.people import PersonScores, check_comparable, of_matched, ratio, score_people
 from rekindle.evaluation.unique import count_sets
 from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.model import AWAY, Trajectories
@@ -32,57 +22,30 @@ from rekindle.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
-class PerPerson:
-    """What was recovered of each person, in the order of the true people. People without a match score 0.
-
-    People who are never counted have nothing to recover: their scores are NaN.
+class PerPerson(PersonScores):
+    """What was recovered of each person: see `PersonScores`, and more.
 
     Attributes
     ----------
-    matched
-        (people,) int64: the recovered person that each true person was matched with; -1 for none.
-    accuracy
-        (people,) float64: share of the points at which the person is counted that are in the right location.
-    precision
-        (people,) float64: share of the points at which the matched recovered person is counted that are right; NaN for
-        people without a match, or whose match is never counted.
-    accuracy_observed
-        (people,) float64: accuracy at the points that were recorded rather than filled in; NaN for people without such a
-        point, and for all where the truth does not say (`Trajectories.observed` is None).
-    error_km
-        (people,) float64: mean distance to the truth at the steps at which both are counted, km; NaN for people without a
-        match, or without such a step.
     missed
         (people,) float64: share of the points at which the person is counted and the matched recovered person is away, so
         that there is no distance; 1 for people without a match.
     levenshtein_accuracy
         (people,) float64: one less the edit distance between the sequences of counted locations, as a share of the
         longer one.
-    points, points_observed
-        (people,) int64: at how many steps the person is counted, and at how many of these recorded rather than filled in.
     both_counted, one_away
         (people,) int64: at how many steps the person and the match are both counted, and only one of the two is away.
     away_km
         What a step costs at which only one of the two is away, km; see `Mapping.away_km`.
-    points_recovered
-        How many points the recovered people have, those without a match included.
     steps
         How many steps there are.
     """
 
-    matched: NDArray[np.int64]
-    accuracy: NDArray[np.float64]
-    precision: NDArray[np.float64]
-    accuracy_observed: NDArray[np.float64]
-    error_km: NDArray[np.float64]
     missed: NDArray[np.float64]
     levenshtein_accuracy: NDArray[np.float64]
-    points: NDArray[np.int64]
-    points_observed: NDArray[np.int64]
     both_counted: NDArray[np.int64]
     one_away: NDArray[np.int64]
     away_km: float
-    points_recovered: int
     steps: int
 
     def __repr__(self) -> str:
@@ -105,9 +68,8 @@ class PerPerson:
             "missed",
             "levenshtein_accuracy",
         )
-        return to_frame(
-            {"person": np.arange(len(self.matched))} | {name: getattr(self, name) for name in names}, library
-        )
+        columns = {name: getattr(self, name) for name in names}
+        return to_frame({"person": np.arange(len(self.matched))} | columns, library)
 
 
 def _over_points(shares: NDArray[np.float64], points: NDArray[np.int64]) -> float:
@@ -302,7 +264,7 @@ def evaluate(
     progress
         Called during the mapping of large datasets.
     """
-    _check_comparable(recovered, truth)
+    check_comparable(recovered, truth)
     if leave_out:
         recovered, truth = recovered.without(leave_out), truth.without(leave_out)
     found = resolve_mapping(mapping, recovered, truth, progress)
@@ -312,42 +274,23 @@ def evaluate(
     return Evaluation(_score(per_person), unique, true_unique, distinct, true_distinct, per_person, found)
 
 
-def _check_comparable(recovered: Trajectories, truth: Trajectories) -> None:
-    if recovered.locations != truth.locations:
-        raise InvalidData("The recovery has other locations than the truth.")
-    if recovered.calendar != truth.calendar:
-        raise InvalidData(
-            f"The recovery has the calendar {recovered.calendar.to_json()}, the truth {truth.calendar.to_json()}."
-        )
-    check_counted(truth)
-
-
 def compare_people(recovered: Trajectories, truth: Trajectories, mapping: Mapping) -> PerPerson:
     """Compare each true person with the recovered person they are matched with."""
-    right, counted = right_points(recovered, truth, mapping), truth.counted
-    points, hits = counted.sum(axis=1), right.sum(axis=1)
-    theirs = np.append((recovered.cells != AWAY).sum(axis=1), 0)  # nobody, at -1, is never counted
+    shared = score_people(recovered, truth, mapping)
+    points, theirs = shared["points"], of_matched(recovered.counted.sum(axis=1), mapping)
     edits, both = np.zeros(truth.people), np.zeros(truth.people, np.int64)
     for person in np.flatnonzero(mapping.recovered >= 0):
         mine, real = recovered.cells[mapping.recovered[person]], truth.cells[person]
         both[person] = ((mine != AWAY) & (real != AWAY)).sum()
         text, real_text = _text(mine), _text(real)
         edits[person] = 1.0 - Levenshtein.distance(text, real_text) / max(len(text), len(real_text), 1)
-    matched = mapping.recovered >= 0
     return PerPerson(
-        matched=mapping.recovered,
-        accuracy=ratio(hits, points),
-        precision=ratio(hits, theirs[mapping.recovered]),
-        accuracy_observed=accuracy_observed(right, truth),
-        error_km=errors_km(recovered, truth, mapping),
+        **shared,
         missed=ratio(points - both, points),
         levenshtein_accuracy=np.where(points > 0, edits, np.nan),
-        points=points,
-        points_observed=points_observed(truth),
         both_counted=both,
-        one_away=np.where(matched, points + theirs[mapping.recovered] - 2 * both, 0),
+        one_away=np.where(mapping.recovered >= 0, points + theirs - 2 * both, 0),
         away_km=mapping.away_km,
-        points_recovered=int(theirs.sum()),
         steps=truth.steps,
     )
 
