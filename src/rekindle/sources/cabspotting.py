@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import narwhals as nw
 import polars as pl
 
 from rekindle.errors import InvalidFile
-from rekindle.io.safety.untrusted import files_in, read_content, reading
+from rekindle.io.safety.untrusted import files_in, read_content
 from rekindle.progress import Progress
-from rekindle.sources.points import Points, collect, range_problem, sift
+from rekindle.sources.points import Points, collect, from_lines, read_lines, sift
 
 _COLUMNS = b"lat lng occupied time\n"
 
@@ -38,7 +39,7 @@ def read_cabspotting(
     files = sorted(files_in(Path(source), "new_*.txt"), key=lambda file: file.name)
     if not files:
         raise InvalidFile(source, "there is no file new_<cab>.txt in it; is this the folder of Cabspotting?")
-    skipped: dict[str, int] = {}
+    skipped: Counter[str] = Counter()
     tables = []
     for done, file in enumerate(files, start=1):
         table = _read_cab(file, skipped, skip_bad=skip_bad)
@@ -56,44 +57,23 @@ def read_cabspotting(
     return Points(nw.from_native(pl.concat(tables).lazy()), timezone, info)
 
 
-def _read_cab(file: Path, skipped: dict[str, int], *, skip_bad: bool) -> pl.DataFrame | None:
+def _read_cab(file: Path, skipped: Counter[str], *, skip_bad: bool) -> pl.DataFrame | None:
     content = read_content(file)
     if not content.strip():
         if not skip_bad:
             raise InvalidFile(file, "file without points. Use `skip_bad=True` to continue without it.")
-        skipped["file without points"] = skipped.get("file without points", 0) + 1
+        skipped["file without points"] += 1
         return None
-    with reading(file, "lines of Cabspotting"):
-        raw = pl.read_csv(
-            _COLUMNS + content.rstrip(),
-            separator=" ",
-            infer_schema=False,
-            quote_char=None,
-            truncate_ragged_lines=True,
-            encoding="utf8-lossy",
-            row_index_name="line",
-            row_index_offset=1,
-        )
-    table = raw.lazy().select(
+    numbered = {"separator": " ", "row_index_name": "line", "row_index_offset": 1}
+    frame = from_lines(
+        read_lines(file, _COLUMNS, content.rstrip(), "lines of Cabspotting", **numbered),
         person=pl.lit(file.stem.removeprefix("new_")),
         time=pl.col("time").cast(pl.Int64, strict=False),
-        lat=pl.col("lat").cast(pl.Float64, strict=False),
-        lng=pl.col("lng").cast(pl.Float64, strict=False),
         seen_time=pl.col("time"),
-        seen_lat=pl.col("lat"),
-        seen_lng=pl.col("lng"),
+        out_of_order=pl.col("time") > pl.col("time").shift(1),
         line=pl.col("line").cast(pl.Int64),
         file=pl.lit(str(file)),
     )
-    broken = (
-        pl.when(pl.any_horizontal(pl.col("time", "lat", "lng").is_null()))
-        .then(pl.lit("broken line"))
-        .when(pl.col("time") > pl.col("time").shift(1))
-        .then(pl.lit("time out of order"))
-    )
-    frame = nw.from_native(table.with_columns(broken=broken).collect().lazy())
-    frame = frame.with_columns(problem=nw.coalesce(nw.col("broken"), range_problem())).drop("broken")
     good, found = sift(frame, skip_bad=skip_bad)
-    for kind, count in found.items():
-        skipped[kind] = skipped.get(kind, 0) + count
+    skipped.update(found)
     return collect(good)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 import narwhals as nw
 import numpy as np
@@ -16,7 +17,7 @@ import polars as pl
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.untrusted import files_in, open_zip, read_content, reading
 from rekindle.progress import Progress
-from rekindle.sources.points import Points, collect, range_problem, sift
+from rekindle.sources.points import Points, collect, from_lines, read_lines, sift
 
 _HEADER_LINES = 6
 _FIRST_LINE = b"Geolife trajectory"
@@ -25,27 +26,8 @@ _KNOWN_BAD = ("020", 400.166666666667)
 """Person and latitude of the one point out of range in the data as published, which is left out without asking."""
 
 
-class _Entry(Protocol):
-    name: str
-
-    def read(self) -> bytes: ...
-
-
-class _ZipEntry:
-    def __init__(self, archive: zipfile.ZipFile, path: Path, name: str) -> None:
-        self._archive, self._name, self.name = archive, name, f"{path}!{name}"
-
-    def read(self) -> bytes:
-        with reading(self.name, "an entry of a zip"):
-            return self._archive.read(self._name)
-
-
-class _FileEntry:
-    def __init__(self, path: Path) -> None:
-        self._path, self.name = path, str(path)
-
-    def read(self) -> bytes:
-        return read_content(self._path)
+_Entry = tuple[str, Callable[[], bytes]]
+"""The name of a file, or of an entry of a zip, and what reads it."""
 
 
 def read_geolife(
@@ -69,7 +51,7 @@ def read_geolife(
     One trajectory for each file, numbered per person in the order of the file names, which is that of time.
     """
     source = Path(source)
-    skipped: dict[str, int] = {}
+    skipped: Counter[str] = Counter()
     tables = []
     with _entries(source) as people:
         total = sum(len(entries) for _, entries in people)
@@ -96,11 +78,21 @@ def _entries(source: Path) -> Iterator[list[tuple[str, list[_Entry]]]]:
     """The PLT files of each person, in order: of a folder ``.../<person>/Trajectory/<name>.plt``, or of a zip."""
     if source.is_dir():
         files = files_in(source, "*.plt")
-        yield _by_person(source, [(PurePosixPath(file.as_posix()), _FileEntry(file)) for file in files])
+        yield _by_person(
+            source, [(PurePosixPath(file.as_posix()), (str(file), partial(read_content, file))) for file in files]
+        )
     elif source.is_file() and zipfile.is_zipfile(source):
         with open_zip(source) as archive:
+
+            def read(name: str) -> bytes:
+                with reading(f"{source}!{name}", "an entry of a zip"):
+                    return archive.read(name)
+
             names = sorted(name for name in archive.namelist() if name.endswith(".plt"))
-            yield _by_person(source, [(PurePosixPath(name), _ZipEntry(archive, source, name)) for name in names])
+            entries: list[tuple[PurePosixPath, _Entry]] = [
+                (PurePosixPath(name), (f"{source}!{name}", partial(read, name))) for name in names
+            ]
+            yield _by_person(source, entries)
     else:
         problem = "this is neither a folder nor a zip" if source.exists() else "this does not exist"
         raise InvalidFile(source, f"{problem}; give the folder of GeoLife, or its zip as it was downloaded.")
@@ -111,69 +103,45 @@ def _by_person(source: Path, files: list[tuple[PurePosixPath, _Entry]]) -> list[
         raise InvalidFile(source, "there is no .plt file in it; is this GeoLife?")
     for path, entry in files:
         if path.parent.name != "Trajectory":
-            raise InvalidFile(entry.name, "a PLT file lies in a folder <person>/Trajectory, but not this one.")
+            raise InvalidFile(entry[0], "a PLT file lies in a folder <person>/Trajectory, but not this one.")
     groups = groupby(files, key=lambda file: file[0].parent.parent.name)
     return [(person, [entry for _, entry in group]) for person, group in groups]
 
 
-def _read_person(
-    person: str, entries: list[_Entry], skipped: dict[str, int], *, skip_bad: bool
-) -> pl.DataFrame | None:
+def _read_person(person: str, entries: list[_Entry], skipped: Counter[str], *, skip_bad: bool) -> pl.DataFrame | None:
     """Read all files of one person at once: parsing many small files one by one would take minutes."""
     bodies, lines = [], []
-    for entry in entries:
-        body, problem = _body(entry.read())
+    for name, read in entries:
+        body, problem = _body(read())
         if problem is not None:
             if not skip_bad:
-                raise InvalidFile(entry.name, f"{problem}. Use `skip_bad=True` to continue without it.")
-            skipped[problem] = skipped.get(problem, 0) + 1
+                raise InvalidFile(name, f"{problem}. Use `skip_bad=True` to continue without it.")
+            skipped[problem] += 1
         bodies.append(body)
         lines.append(body.count(b"\n"))
     if not any(lines):
         return None
-    # A header of our own: without one, Polars would take the columns from the first line, which may be broken.
-    with reading(entries[0].name, "lines of GeoLife"):
-        raw = pl.read_csv(
-            b"".join([_COLUMNS, *bodies]),
-            infer_schema=False,
-            quote_char=None,
-            truncate_ragged_lines=True,
-            encoding="utf8-lossy",
-        )
     numbers = np.repeat(np.arange(len(entries)), lines)
     line = np.arange(len(numbers)) - np.repeat(np.cumsum(lines) - lines, lines) + _HEADER_LINES + 1
     written = pl.col("date") + " " + pl.col("clock").str.strip_chars_end("\r")
-    table = raw.lazy().select(
+    same_file = pl.col("trajectory") == pl.col("trajectory").shift(1)
+    names = pl.Series([name for name, _ in entries])
+    frame = from_lines(
+        read_lines(entries[0][0], _COLUMNS, b"".join(bodies), "lines of GeoLife"),
         person=pl.lit(person),
         trajectory=pl.lit(pl.Series(numbers)),
         time=written.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False).dt.epoch("s"),
-        lat=pl.col("lat").cast(pl.Float64, strict=False),
-        lng=pl.col("lng").cast(pl.Float64, strict=False),
         seen_time=written,
-        seen_lat=pl.col("lat"),
-        seen_lng=pl.col("lng"),
+        out_of_order=same_file & (pl.col("time") < pl.col("time").shift(1)),
         line=pl.lit(pl.Series(line)),
+        file=pl.lit(names.gather(numbers)),
     )
-    same_file = pl.col("trajectory") == pl.col("trajectory").shift(1)
-    broken = (
-        pl.when(pl.any_horizontal(pl.col("time", "lat", "lng").is_null()))
-        .then(pl.lit("broken line"))
-        .when(same_file & (pl.col("time") < pl.col("time").shift(1)))
-        .then(pl.lit("time out of order"))
-    )
-    names = [entry.name for entry in entries]
-    table = table.with_columns(
-        broken=broken, file=pl.col("trajectory").replace_strict(range(len(names)), names, return_dtype=pl.String)
-    )
-    frame = nw.from_native(table.collect().lazy())
     known = nw.coalesce((nw.col("person") == _KNOWN_BAD[0]) & (nw.col("lat") == _KNOWN_BAD[1]), nw.lit(False))
     if person == _KNOWN_BAD[0] and (count := collect(frame.filter(known)).height):
         skipped["coordinates out of range, known of the published data"] = count
         frame = frame.filter(~known)
-    frame = frame.with_columns(problem=nw.coalesce(nw.col("broken"), range_problem())).drop("broken")
     good, found = sift(frame, skip_bad=skip_bad)
-    for kind, count in found.items():
-        skipped[kind] = skipped.get(kind, 0) + count
+    skipped.update(found)
     return collect(good)
 
 

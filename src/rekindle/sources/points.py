@@ -12,6 +12,7 @@ import polars as pl
 
 from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile
+from rekindle.io.safety.untrusted import reading
 from rekindle.sources.spark import spark_session
 
 Engine = Literal["polars", "spark"]
@@ -111,6 +112,36 @@ def range_problem() -> nw.Expr:
         .then(nw.lit("coordinates missing or not a number"))
         .otherwise(nw.when(~inside).then(nw.lit("coordinates out of range")))
     )
+
+
+def read_lines(path: str | Path, columns: bytes, content: bytes, what: str, **settings: Any) -> pl.DataFrame:
+    """Read lines without a header, every column as text: broken ones too, since none of them tells the columns."""
+    with reading(path, what):
+        return pl.read_csv(
+            columns + content,
+            infer_schema=False,
+            quote_char=None,
+            truncate_ragged_lines=True,
+            encoding="utf8-lossy",
+            **settings,
+        )
+
+
+def from_lines(
+    lines: pl.DataFrame, *, time: pl.Expr, seen_time: pl.Expr, out_of_order: pl.Expr, **others: pl.Expr
+) -> nw.LazyFrame[Any]:
+    """Points of lines with `lat` and `lng`, with what `sift` needs."""
+    numbers = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ("lat", "lng")}
+    seen = {"seen_time": seen_time, "seen_lat": pl.col("lat"), "seen_lng": pl.col("lng")}
+    broken = (
+        pl.when(pl.any_horizontal(pl.col("time", "lat", "lng").is_null()))
+        .then(pl.lit("broken line"))
+        .when(out_of_order)
+        .then(pl.lit("time out of order"))
+    )
+    table = lines.lazy().select(**others, time=time, **numbers, **seen).with_columns(broken=broken).collect()
+    frame: nw.LazyFrame[Any] = nw.from_native(table.lazy())
+    return frame.with_columns(problem=nw.coalesce(nw.col("broken"), range_problem())).drop("broken")
 
 
 def scan_csv(file: Path, **settings: Any) -> pl.LazyFrame:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
+from rekindle import checks
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import AWAY, Calendar, Locations, Trajectories
 from rekindle.progress import Progress
@@ -136,23 +137,14 @@ class SyntheticCity:
 
     def __post_init__(self) -> None:
         for name, least in (("people", 1), ("days", 1), ("seed", 0), ("centres", 1), ("favourite_places", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise InvalidSetting(f"{name} is {value!r}; it must be a whole number of at least {least}.")
+            checks.whole(name, getattr(self, name), least=least)
         for name in ("width_km", "height_km", "cell_km", "near_km", "speed_kmh"):
-            if not 0 < _number(name, getattr(self, name)) < math.inf:
-                raise InvalidSetting(f"{name} is {getattr(self, name)!r}; it must be larger than 0 and finite.")
-        if not 0 <= _number("irregularity_min", self.irregularity_min) < math.inf:
-            raise InvalidSetting(f"irregularity_min is {self.irregularity_min!r}; it must be at least 0 and finite.")
-        for name in self.__dataclass_fields__:
-            if name.startswith("share_") and not 0 <= _number(name, getattr(self, name)) <= 1:
-                raise InvalidSetting(f"{name} is {getattr(self, name)!r}; it must be a share from 0 to 1.")
-        if not 1 <= _number("visit_nights", self.visit_nights) < math.inf:
-            raise InvalidSetting(f"visit_nights is {self.visit_nights!r}; it must be at least 1 and finite.")
-        for names in (
-            ("share_night_workers", "share_without_work", "share_without_routine"),
-            _GUESTS,
-        ):
+            checks.positive(name, getattr(self, name))
+        for name in (one.name for one in fields(self) if one.name.startswith("share_")):
+            checks.share(name, getattr(self, name))
+        checks.number("irregularity_min", self.irregularity_min)
+        checks.number("visit_nights", self.visit_nights, least=1)
+        for names in (("share_night_workers", "share_without_work", "share_without_routine"), _GUESTS):
             together = sum(getattr(self, name) for name in names)
             if together > 1 + 1e-9:
                 raise InvalidSetting(
@@ -541,9 +533,3 @@ def _cumulative(weights: Floats) -> Floats:
 def _cells(length_km: float, cell_km: float) -> int:
     # 2.1 / 0.3 is 7.000000000000001 in floating point, and means 7 cells.
     return max(1, math.ceil(round(length_km / cell_km, 6)))
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidSetting(f"{name} is {value!r}; it must be a number.")
-    return float(value)
