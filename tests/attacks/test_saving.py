@@ -58,7 +58,7 @@ def test_a_run_with_damaged_days_is_refused(counts, tmp_path, damage):
 
 
 def test_a_saved_run_keeps_all_there_is_of_places_and_holds_no_code(counts, tmp_path):
-    places = rk.Locations.from_lat_lng(np.array([[1.0, 2.0], [1.5, 2.0]]), ["A", "B"])
+    places = rk.Locations.from_lat_lng(np.array([[1.0, 2.0], [1.5, 2.0]]), ["A", "A\0"])
     run = SavedRun("Baseline", {"seed": 3}, places, counts.calendar, 4, {"cells": np.arange(3)})
     write_run(tmp_path / "run.npz", run)
     read = read_run(tmp_path / "run.npz")

@@ -47,7 +47,7 @@ def write_run(path: str | Path, run: SavedRun) -> None:
     }
     arrays: dict[str, NDArray[Any]] = {
         "head": np.array(json.dumps(head)),
-        "ids": np.array(run.locations.ids),
+        "ids": np.array(json.dumps(run.locations.ids)),  # as text: an array of names drops a NUL at their end
         "xy_km": run.locations.xy_km,
     }
     if run.locations.lat_lng is not None:
@@ -65,7 +65,8 @@ def read_run(path: str | Path) -> SavedRun:
         head = json.loads(str(arrays.pop("head")))
         if head["format"] != FORMAT:
             raise InvalidFile(path, f"its format is {head['format']!r}, not {FORMAT!r}.")
-        ids = arrays.pop("ids").tolist()
+        listed = arrays.pop("ids")
+        ids = listed.tolist() if listed.ndim else json.loads(str(listed))
         "".join(ids).encode()  # half characters could be neither shown nor written
         locations = Locations(arrays.pop("xy_km"), ids, arrays.pop("lat_lng", None))
         calendar = Calendar(**head["calendar"])
