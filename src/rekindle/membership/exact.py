@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
@@ -13,30 +11,6 @@ from rekindle.membership.channel import Channel
 FALSE_POSITIVES = (0.001, 0.01, 0.1)
 """Rates of false alarms at which the rate of right answers is told."""
 _AT_ONCE = 2_000_000
-
-
-@dataclass(frozen=True)
-class Errors:
-    """How well the exact test tells whether a person is in the data.
-
-    Attributes
-    ----------
-    auc
-        Probability that a release with the person looks more like one than a release without; 0.5 is guessing.
-    true_positives
-        Share of releases with the person that are recognised, at the rates of `FALSE_POSITIVES`.
-    scores_in, scores_out
-        (draws,) float64: log likelihood ratio of "in" against "out" in releases with and without the person.
-    computed_epsilon
-        The loss at which half of the releases with the person are recognised, from the exact distribution of the noise:
-        a lower bound on epsilon, which needs no counting of rare events. Infinite where they are told without error.
-    """
-
-    auc: float
-    true_positives: tuple[float, ...]
-    scores_in: NDArray[np.float64]
-    scores_out: NDArray[np.float64]
-    computed_epsilon: float
 
 
 def log_ratio(channel: Channel, published: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -69,8 +43,10 @@ def log_ratio(channel: Channel, published: NDArray[np.float64], others: NDArray[
     return np.asarray(total)
 
 
-def tell_apart(channel: Channel, others: NDArray[np.float64], draws: int, random: np.random.Generator) -> Errors:
-    """Draw releases with and without a person, and see how well the likelihood ratio tells them apart.
+def tell_apart(
+    channel: Channel, others: NDArray[np.float64], draws: int, random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw releases with and without a person, and weigh whether the person is in each.
 
     Parameters
     ----------
@@ -82,6 +58,10 @@ def tell_apart(channel: Channel, others: NDArray[np.float64], draws: int, random
         How many releases of each kind.
     random
         Where the noise comes from.
+
+    Returns
+    -------
+    (2, draws) float64: the log likelihood ratio of "in" against "out" in releases with the person, and without.
     """
     scores = np.empty((2, draws))
     at_once = max(1, _AT_ONCE // max(len(others), 1))
@@ -94,34 +74,27 @@ def tell_apart(channel: Channel, others: NDArray[np.float64], draws: int, random
             with_person = np.where(counted[:, None], with_person, channel.draw(others, size, random))
         scores[0, part] = log_ratio(channel, with_person, others)
         scores[1, part] = log_ratio(channel, channel.draw(others, size, random), others)
-    inside, outside = scores
-    return Errors(
-        auc=auc_of(inside, outside),
-        true_positives=tuple(true_positives_of(inside, outside, rate) for rate in FALSE_POSITIVES),
-        scores_in=inside,
-        scores_out=outside,
-        computed_epsilon=_loss_at_half(inside),
-    )
+    return scores
 
 
-def auc_of(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
-    """P(in > out) + P(in = out) / 2."""
+def rates_of(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> tuple[float, tuple[float, ...]]:
+    """The AUC of two sets of scores, and the share recognised at each rate of false alarms."""
     ordered = np.sort(outside)
-    below = np.searchsorted(ordered, inside, side="left")
-    up_to = np.searchsorted(ordered, inside, side="right")
-    return float((below + up_to).mean() / (2 * len(outside)))
-
-
-def true_positives_of(inside: NDArray[np.float64], outside: NDArray[np.float64], rate: float) -> float:
-    """Share recognised at a rate of false alarms; where a threshold is met by many at once, some of them are let in."""
+    # P(in > out) + P(in = out) / 2
+    pairs = np.searchsorted(ordered, inside, side="left") + np.searchsorted(ordered, inside, side="right")
     levels = np.unique(np.concatenate([inside, outside]))[::-1]
-    false = 1 - np.searchsorted(np.sort(outside), levels, side="left") / len(outside)
+    false = 1 - np.searchsorted(ordered, levels, side="left") / len(outside)
     true = 1 - np.searchsorted(np.sort(inside), levels, side="left") / len(inside)
-    return float(np.interp(rate, np.concatenate([[0.0], false]), np.concatenate([[0.0], true])))
+    # Where a threshold is met by many at once, some of them are let in.
+    recognised = np.interp(FALSE_POSITIVES, np.append(0.0, false), np.append(0.0, true))
+    return float(pairs.mean() / (2 * len(outside))), tuple(recognised.tolist())
 
 
-def _loss_at_half(inside: NDArray[np.float64]) -> float:
-    """-log E[exp(-L) | L >= median], L the log likelihood ratio under "in".
+def loss_at_half(inside: NDArray[np.float64]) -> float:
+    """The loss at which half of the releases with the person are recognised, from the exact distribution of the noise.
+
+    A lower bound on epsilon, which needs no counting of rare events; infinite where they are told without error. It is
+    -log E[exp(-L) | L >= median], L the log likelihood ratio under "in".
 
     The rate of false alarms of a test L >= t is E[exp(-L); L >= t] under "in". So log(true / false) is known from draws
     of "in" alone, however rare false alarms are.

@@ -17,7 +17,7 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.membership.channel import Channel, rebuild_defence
 from rekindle.membership.classifier import Groups, choose_numbers, score_releases
 from rekindle.membership.epsilon import counted_epsilon, most_provable_epsilon
-from rekindle.membership.exact import FALSE_POSITIVES, auc_of, log_ratio, tell_apart, true_positives_of
+from rekindle.membership.exact import FALSE_POSITIVES, log_ratio, loss_at_half, rates_of, tell_apart
 from rekindle.membership.traces import synthesise
 from rekindle.model import AWAY, Counts, Release, Trajectories
 from rekindle.progress import Progress
@@ -296,17 +296,16 @@ def exact_membership(
         steps = np.flatnonzero(people.cells[person] != AWAY)
         own = people.cells[person, steps]
         others = counts[steps, own] - 1
-        errors = tell_apart(channel, others, draws, random)
+        inside, outside = tell_apart(channel, others, draws, random)
         evidence = log_ratio(channel, release.values[None, steps, own], others)[0]
         found.append(
             PersonMembership(
                 people.people_ids[person],
                 len(steps),
-                errors.auc,
-                errors.true_positives,
+                *rates_of(inside, outside),
                 float(evidence),
-                counted_epsilon(errors.scores_in, errors.scores_out),
-                errors.computed_epsilon,
+                counted_epsilon(inside, outside),
+                loss_at_half(inside),
             )
         )
         if progress is not None:
@@ -373,9 +372,8 @@ def _classified(
     jobs = (delayed(_classify)(train, test, at, known, busy, [seed, 3, at]) for at in range(number))
     found = []
     for at, (inside, outside) in enumerate(Parallel(n_jobs=workers, return_as="generator")(jobs)):
-        rates = tuple(true_positives_of(inside, outside, rate) for rate in FALSE_POSITIVES)
         name, steps = people.people_ids[tested[at]], int(counted[tested[at]])
-        found.append(PersonMembership(name, steps, auc_of(inside, outside), rates))
+        found.append(PersonMembership(name, steps, *rates_of(inside, outside)))
         if progress is not None:
             progress(at + 1, number)
     note = f"{known_people} {known:.0%} of the person's points are known. Groups of {size} people."
