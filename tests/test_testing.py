@@ -50,11 +50,11 @@ class WrongRun(ChanceRun):
         if self.attack.how == "saved and resumed":
             self._rng = np.random.default_rng(99)
 
-    def feed(self, counts):
+    def feed(self, counts, *, flows=None):
         self.at_once = counts.steps == self.calendar.steps
         if self.attack.how == "still be fed":
             self._stop.clear()
-        super().feed(counts)
+        super().feed(counts, flows=flows)
 
 
 @pytest.mark.parametrize(

@@ -12,24 +12,31 @@ import dataclasses
 import json
 import tempfile
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
 from rekindle.attacks import Attack, Recovery, Run, resume
 from rekindle.defences import Defence
-from rekindle.errors import ContractBroken, InvalidData, Stopped
-from rekindle.model import AWAY, AppliedDefence, Calendar, Counts, Locations, Release, Trajectories
+from rekindle.errors import ContractBroken, InvalidData, RekindleError, Stopped
+from rekindle.model import AWAY, AppliedDefence, Calendar, Counts, Flows, Locations, Release, Trajectories
 from rekindle.repairing import repair
 
 __all__ = ["check_attack", "check_defence"]
 
 
-def check_attack(attack: Attack, counts: Counts | None = None) -> None:
+class _Flows(TypedDict, total=False):
+    """What `recover` and `feed` are given beside the counts."""
+
+    flows: Flows
+
+
+def check_attack(attack: Attack, counts: Counts | None = None, flows: Flows | None = None) -> None:
     """Check that an attack does what every attack must do; raise `ContractBroken` where it does not.
 
     It must leave its input unchanged, meet the counts and the number of people away at every step, give the same result each
     time and however the days are fed, take in people who turn up later, stop when it is asked to, and resume from what it
-    saved.
+    saved. One that takes flows must do the same with flows, and keep them.
 
     Parameters
     ----------
@@ -38,53 +45,80 @@ def check_attack(attack: Attack, counts: Counts | None = None) -> None:
     counts
         At least three days to try it on; by default those of a few people who mostly stay where they are, and then of the
         same people where they come and go.
+    flows
+        The flows of the same steps; where there are no counts either, those of the same few people.
     """
-    for each in (counts,) if counts is not None else (_small_truth().counts(), _small_truth(away=True).counts()):
-        _check_attack(attack, each)
+    if counts is not None:
+        _check_attack(attack, counts, flows)
+        return
+    for truth in (_small_truth(), _small_truth(away=True)):
+        _check_attack(attack, truth.counts(), None)
+        if attack.takes_flows:
+            _check_attack(attack, truth.counts(), truth.flows())
+        else:
+            _check_refusal(attack, truth)
 
 
-def _check_attack(attack: Attack, counts: Counts) -> None:
+def _check_refusal(attack: Attack, truth: Trajectories) -> None:
+    try:
+        attack.recover(flows=truth.flows())
+    except RekindleError:
+        return
+    raise ContractBroken(f"{type(attack).__name__} takes flows, which it says it does not.")
+
+
+def _check_attack(attack: Attack, counts: Counts, flows: Flows | None) -> None:
     if counts.calendar.number_of_days < 3:
         raise InvalidData(f"`counts` has {counts.calendar.number_of_days} days; the suite needs at least 3.")
     name = type(attack).__name__
     before = counts.values.copy()
-    whole = attack.recover(counts)
+    given: _Flows = {} if flows is None else {"flows": flows}
+    whole = attack.recover(counts, **given)
     _require(np.array_equal(counts.values, before), f"{name} changes the counts that it is given.")
     _require(
         whole.trajectories.locations == counts.locations, f"{name} gives other locations than those of the counts."
     )
     _require(whole.trajectories.counts() == counts, f"{name} does not meet the counts.")
-    _require(_same(attack.recover(counts), whole), f"{name} gives another result when it is run again.")
+    _require(_same(attack.recover(counts, **given), whole), f"{name} gives another result when it is run again.")
     _require(attack.memory_bytes(counts) > 0, f"{name} needs no memory, it says.")
     _require(attack.work(counts) > 0, f"{name} takes no time, it says.")
+    if flows is not None:
+        _require(whole.trajectories.flows() == flows.with_stayers(counts), f"{name} does not keep the flows.")
 
     days = list(counts.days())
     run = _started(attack, counts)
     _require(run.trajectories().steps == 0, f"{name} knows trajectories before it was fed.")
     for day in days:
-        run.feed(day)
+        run.feed(day, **given)
     _require(_same(run.recovery(), whole), f"{name} gives another result when it is fed day by day.")
     endless = attack.start(
         counts.locations, Calendar(counts.calendar.start, counts.calendar.step), people=counts.people
     )
-    endless.feed(counts)
+    endless.feed(counts, **given)
     _require(_same(endless.recovery(), whole), f"{name} gives another result with a calendar that has no end.")
 
-    _check_growing(attack, counts)
-    _check_saving(attack, counts, whole)
-    _check_stopping(attack, counts)
+    _check_growing(attack, counts, flows)
+    _check_saving(attack, counts, whole, given)
+    _check_stopping(attack, counts, given)
 
 
-def _check_growing(attack: Attack, counts: Counts) -> None:
+def _check_growing(attack: Attack, counts: Counts, flows: Flows | None) -> None:
     """People who turn up later were away before: the first day is counted without them."""
     more = counts.people + 2
     first, rest = counts.part(slice(*counts.calendar.day(0).indices(counts.steps)[:2])), counts.calendar.day(0).stop
+    early: _Flows = {}
+    given: _Flows = {}
+    if flows is not None:
+        part = flows.part(slice(0, rest))
+        columns = (part.step, part.origin, part.destination, part.count)
+        early = {"flows": Flows(*columns, part.locations, part.calendar, stayers=part.stayers)}
+        given = {"flows": flows}
     run = attack.start(counts.locations, counts.calendar, people=int(max(1, first.totals.max())))
-    run.feed(Counts(first.values, first.locations, first.calendar))
+    run.feed(Counts(first.values, first.locations, first.calendar), **early)
     later = counts.part(slice(rest, counts.steps))
-    run.feed(Counts(later.values, later.locations, later.calendar, more))
+    run.feed(Counts(later.values, later.locations, later.calendar, more), **given)
     known = attack.start(counts.locations, counts.calendar, people=more)
-    known.feed(counts)
+    known.feed(counts, **given)
     name = type(attack).__name__
     _require(run.people == more, f"{name} does not take in people who turn up later.")
     _require(
@@ -93,31 +127,31 @@ def _check_growing(attack: Attack, counts: Counts) -> None:
     )
 
 
-def _check_saving(attack: Attack, counts: Counts, whole: Recovery) -> None:
+def _check_saving(attack: Attack, counts: Counts, whole: Recovery, given: _Flows) -> None:
     name = type(attack).__name__
     days = list(counts.days())
     run = _started(attack, counts)
-    run.feed(days[0])
+    run.feed(days[0], **given)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
         run.save(path)
         again = resume(path, attack=attack)
     _require(again.days_done == 1, f"{name} resumes after {again.days_done} days; one was saved.")
     for day in days[1:]:
-        again.feed(day)
+        again.feed(day, **given)
     _require(_same(again.recovery(), whole), f"{name} gives another result when it is saved and resumed.")
 
 
-def _check_stopping(attack: Attack, counts: Counts) -> None:
+def _check_stopping(attack: Attack, counts: Counts, given: _Flows) -> None:
     name = type(attack).__name__
     run = _started(attack, counts)
-    run.feed(next(counts.days()))
+    run.feed(next(counts.days()), **given)
     run.stop()
     kept = run.trajectories()
     _require(run.stopped, f"{name} does not know that it was stopped.")
     _require(kept.counts() == counts.part(slice(0, kept.steps)), f"{name} loses the counts when it is stopped.")
     try:
-        run.feed(counts.part(slice(kept.steps, counts.steps)))
+        run.feed(counts.part(slice(kept.steps, counts.steps)), **given)
     except Stopped:
         return
     raise ContractBroken(f"{name} can still be fed after it was stopped.")

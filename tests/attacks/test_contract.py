@@ -26,7 +26,11 @@ def same_details(one, other):
     return all(a == b and np.array_equal(x, y, equal_nan=True) for (a, x), (b, y) in pairs)
 
 
-def feed_in_batches(attack, counts, batches):
+flow_attacks = [pytest.param(kind, id=name) for name, kind in (ATTACKS | REFERENCES).items() if kind.takes_flows]
+every_flow_attack = pytest.mark.parametrize("kind", flow_attacks)
+
+
+def feed_in_batches(attack, counts, batches, flows=None):
     """Feed some days at a time."""
     run = attack.start(counts.locations, counts.calendar, people=counts.people)
     days = list(counts.calendar.days())
@@ -34,10 +38,10 @@ def feed_in_batches(attack, counts, batches):
     for size in batches:
         part = days[begin : begin + size]
         if part:
-            run.feed(counts.part(slice(part[0].start, part[-1].stop)))
+            run.feed(counts.part(slice(part[0].start, part[-1].stop)), flows=flows)
         begin += size
     if begin < len(days):
-        run.feed(counts.part(slice(days[begin].start, counts.steps)))
+        run.feed(counts.part(slice(days[begin].start, counts.steps)), flows=flows)
     return run
 
 
@@ -81,6 +85,77 @@ def test_any_batches_give_the_same(kind, truth, batches, seed):
     assert np.array_equal(online.trajectories.cells, whole.trajectories.cells)
     assert same_details(online, whole)
     assert whole.trajectories.counts() == truth.counts()
+
+
+@every_flow_attack
+@settings(max_examples=25, deadline=None)
+@given(
+    truth=truths(away=True),
+    stayers=st.booleans(),
+    batches=st.lists(st.integers(1, 4), max_size=6),
+    seed=st.sampled_from([None, 7]),
+)
+def test_flows_are_kept_in_any_batches(kind, truth, stayers, batches, seed):
+    attack = kind() if seed is None else kind(seed=seed)
+    flows = truth.flows(stayers=stayers)
+    whole = attack.recover(truth.counts(), flows=flows)
+    assert whole.trajectories.flows() == truth.flows()
+    online = feed_in_batches(attack, truth.counts(), batches, flows).recovery()
+    assert online.trajectories == whole.trajectories
+    assert same_details(online, whole)
+
+
+@every_flow_attack
+def test_flows_need_no_counts(kind, counts):
+    flows = kind().recover(counts).trajectories.flows()
+    found = kind(seed=3).recover(flows=flows)
+    assert found.trajectories == kind(seed=3).recover(counts, flows=flows).trajectories
+    run = kind(seed=3).start(counts.locations, counts.calendar, people=counts.people)
+    for windows in flows.days():
+        run.feed(flows=windows)
+    assert run.trajectories() == found.trajectories
+
+
+@every_flow_attack
+@settings(max_examples=25, deadline=None)
+@given(truth=truths(away=True).filter(lambda truth: truth.steps > 1))
+def test_flows_without_stayers_alone_are_of_the_fewest_people(kind, truth):
+    flows = truth.flows(stayers=False)
+    if not len(flows.step):
+        return
+    found = kind().recover(flows=flows).trajectories
+    assert found.people >= flows.people
+    assert np.array_equal(found.flows(stayers=False).to_frame(), flows.to_frame())
+    assert (found.counts().values <= truth.counts().values).all()
+
+
+@every_flow_attack
+def test_flows_that_do_not_come_next_are_refused(kind, counts):
+    flows = kind().recover(counts).trajectories.flows()
+    days = list(counts.days())
+    run = kind().start(counts.locations, counts.calendar, people=counts.people)
+    run.feed(days[0], flows=flows)
+    with pytest.raises(rk.errors.InvalidData, match="fed with flows"):
+        run.feed(days[1])
+    with pytest.raises(rk.errors.InvalidData, match="next window of this run begins at 2024-03-01 22:00:00"):
+        run.feed(days[1], flows=flows.part(slice(10, 22)))
+    with pytest.raises(rk.errors.InvalidData, match="cover the same days"):
+        run.feed(days[1], flows=flows.part(slice(9, 20)))
+    with pytest.raises(rk.errors.InvalidData, match="without stayers"):
+        run.feed(flows=flows.without_stayers())
+    with pytest.raises(rk.errors.InvalidData, match="nothing to take"):
+        run.feed()
+    other = rk.Counts(np.roll(days[1].values, 1, axis=1), counts.locations, days[1].calendar)
+    with pytest.raises(rk.errors.InvalidData, match="do not fit the counts"):
+        run.feed(other, flows=flows)
+    plain = kind().start(counts.locations, counts.calendar, people=counts.people)
+    plain.feed(days[0])
+    with pytest.raises(rk.errors.InvalidData, match="without flows"):
+        plain.feed(days[1], flows=flows)
+    with pytest.raises(rk.errors.InvalidData, match="same steps"):
+        kind().recover(counts, flows=flows.part(slice(0, 20)))
+    with pytest.raises(rk.errors.InvalidData, match="nothing to attack"):
+        kind().recover()
 
 
 @every_attack

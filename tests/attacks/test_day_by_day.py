@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from tests.reference.plain import step_with_costs
-from tests.small import random_truth
+from tests.small import line, random_truth
 
 import rekindle as rk
 from rekindle.assignment import steps
@@ -310,3 +310,35 @@ def test_what_is_found_does_not_depend_on_the_size_of_a_day(attack):
     crowded = attack.recover(rk.Counts(values, rk.Locations(xy), city.calendar)).trajectories.cells
     assert np.array_equal(crowded[:40], alone)
     assert (crowded[40:] == len(city.locations)).all()
+
+
+def test_flows_and_a_cost_of_ones_own():
+    """Prices by a function solve the same problems as targets do."""
+
+    class Plain:
+        remembers = False
+
+        def __call__(self, previous, current, context):
+            return rk.attacks.Velocity()(previous, current, context)
+
+    rng = np.random.default_rng(3)
+    for away in (0.0, 0.4):
+        truth = random_truth(rng, people=15, places=6, steps=40, step="2h", stay=0.4, away=away, lattice=False)
+        plain = rk.DayByDay(night=Plain(), day=Plain()).recover(flows=truth.flows())
+        by_targets = rk.DayByDay(night=rk.attacks.Velocity(), day=rk.attacks.Velocity()).recover(flows=truth.flows())
+        assert plain.trajectories.flows() == truth.flows()
+        np.testing.assert_allclose(plain.details.step_costs, by_targets.details.step_costs, atol=1e-9)
+
+
+def test_flows_link_people_across_midnight():
+    """Two people who part each morning and meet each night, in a home that only habits tell apart."""
+    left, right = [1, 0, 0, 1], [1, 2, 2, 1]
+    truth = line(left * 3, right * 3, step="6h")
+    found = rk.Enhanced().recover(flows=truth.flows()).trajectories
+    assert rk.evaluate(found, truth).accuracy == 1
+
+
+def test_flows_and_the_first_step_counts_of_the_published_code():
+    truth = random_truth(np.random.default_rng(3), people=5, places=4, steps=24, step="2h")
+    with pytest.raises(rk.errors.InvalidSetting, match="breaks the flows"):
+        rk.Enhanced(first_step_counts="first_day").recover(flows=truth.flows())

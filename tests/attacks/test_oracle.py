@@ -15,19 +15,21 @@ ATTACKS = {
 }
 
 
-def assert_follows_the_equations(name, counts, **settings):
+def assert_follows_the_equations(name, counts, flows=None, **settings):
     attack, cost, lookback = ATTACKS[name]
-    found = attack(**settings).recover(counts)
+    found = attack(**settings).recover(counts, flows=flows)
     lookback = settings.get("lookback_days", lookback)
     away_km = settings.get("away_km")
     if away_km is None:
         away_km = np.hypot(*np.ptp(counts.locations.xy_km, axis=0)) / 2
-    least, taken, link_least, link_taken = oracle.follow(found.trajectories.cells, counts, cost, lookback, away_km)
+    cells = found.trajectories.cells
+    least, taken, link_least, link_taken = oracle.follow(cells, counts, cost, lookback, away_km, flows)
     np.testing.assert_allclose(found.details.step_costs, least, atol=1e-9)
     np.testing.assert_allclose(taken, least, atol=1e-9)
     np.testing.assert_allclose(found.details.link_costs, link_least, atol=1e-9)
     np.testing.assert_allclose(link_taken, link_least, atol=1e-9)
     assert found.trajectories.counts() == counts
+    assert flows is None or found.trajectories.flows() == flows
     assert found.details.gap == 0
 
 
@@ -51,6 +53,29 @@ def test_many_people_who_come_and_go(name):
     truth = random_truth(rng, people=40, places=25, steps=30, step="2h", stay=0.7, away=0.5)
     assert_follows_the_equations(name, truth.counts())
     assert_follows_the_equations(name, truth.counts(), away_km=0.6)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@settings(max_examples=100, deadline=None)
+@given(truth=truths(), seed=st.none() | st.integers(0, 9))
+def test_flows(name, truth, seed):
+    assert_follows_the_equations(name, truth.counts(), truth.flows(), seed=seed)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@settings(max_examples=100, deadline=None)
+@given(truth=truths(away=True), seed=st.none() | st.integers(0, 9), away_km=st.sampled_from([None, 0.0, 3.0]))
+def test_flows_of_people_who_come_and_go(name, truth, seed, away_km):
+    assert_follows_the_equations(name, truth.counts(), truth.flows(), seed=seed, away_km=away_km)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("away", [0.0, 0.4])
+def test_flows_of_many_people(name, away):
+    """Many people in few places, who came from everywhere: problems of many groups and destinations."""
+    rng = np.random.default_rng(7)
+    truth = random_truth(rng, people=40, places=9, steps=30, step="2h", stay=0.3, away=away, lattice=False)
+    assert_follows_the_equations(name, truth.counts(), truth.flows())
 
 
 @pytest.mark.parametrize("lookback", [1, 2, 5])

@@ -90,10 +90,26 @@ def enhanced_cost(hour, first):
     return stay_cost if first else popular_cost
 
 
-def follow(cells, counts, choose_cost, lookback, away_km=0.0):
+FORBIDDEN = 1e6
+"""More than any sum of real costs."""
+
+
+def least_flow_cost(prices, origins, flows):
+    """The least cost of a step whose flows are known: everyone into one column, but only into one of their own origin."""
+    columns = [(int(o), int(d)) for o, d, number in zip(*flows, strict=True) for _ in range(number)]
+    columns += [(AWAY, AWAY)] * (len(origins) - len(columns))
+    rows = zip(origins, prices.values(), strict=True)
+    total = least_cost([[price[d] if at == o else FORBIDDEN for o, d in columns] for at, price in rows])
+    assert total < FORBIDDEN, "the recovery is not where the flows begin"
+    return total
+
+
+def follow(cells, counts, choose_cost, lookback, away_km=0.0, flows=None):
     """Follow a recovery and give the least cost of each step and link from where it stood.
 
-    A day is recovered with the people who are seen on it, and linked to those who were ever seen before.
+    A day is recovered with the people who are seen on it, and linked to those who were ever seen before. With flows,
+    a day begins at the last step of the day before; a step may use no other moves than the flows, and a link must keep people
+    where they were at that step.
 
     Returns
     -------
@@ -108,31 +124,38 @@ def follow(cells, counts, choose_cost, lookback, away_km=0.0):
     known = []
     b = [[0] * len(xy) for _ in xy]
     for number, day in enumerate(days):
-        people = [person for person in range(len(cells)) if any(cell != AWAY for cell in cells[person][day])]
-        for step in range(day.start, day.stop - 1) if people else ():
+        begin = day.start - 1 if flows is not None and number else day.start
+        people = [
+            person for person in range(len(cells)) if any(cell != AWAY for cell in cells[person][begin : day.stop])
+        ]
+        for step in range(begin, day.stop - 1) if people else ():
             time = calendar.start + step * calendar.step
-            cost = with_away(choose_cost(time.hour, step == day.start), away_km)
+            cost = with_away(choose_cost(time.hour, step <= day.start), away_km)
             columns = columns_of(values[step + 1], len(people))
-            matrix, own = [], 0.0
+            matrix, own = {}, 0.0
             for person in people:
-                previous = None if step == day.start else int(cells[person][step - 1])
+                previous = None if step <= day.start else int(cells[person][step - 1])
                 current = int(cells[person][step])
                 price = {place: cost(xy, previous, current, place, b) for place in set(columns)}
-                matrix.append([price[place] for place in columns])
+                matrix[person] = price
                 own += price[int(cells[person][step + 1])]
-            least[step + 1], taken[step + 1] = least_cost(matrix), own
+            if flows is None:
+                least[step + 1] = least_cost([[price[place] for place in columns] for price in matrix.values()])
+            else:
+                least[step + 1] = least_flow_cost(
+                    matrix, [int(cells[person][step]) for person in people], flows.at(step)
+                )
+            taken[step + 1] = own
         if known and people:
             past = days[max(0, number - lookback) : number]
-            matrix = [
-                [
-                    min(
-                        link_cost([int(cell) for cell in cells[u][before]], [int(cell) for cell in cells[v][day]])
-                        for before in past
-                    )
-                    for v in people
-                ]
-                for u in known
-            ]
+
+            def price_link(u, v, past=past, day=day, begin=begin):
+                if flows is not None and cells[u][begin] != cells[v][begin]:
+                    return FORBIDDEN
+                today = [int(cell) for cell in cells[v][day]]
+                return min(link_cost([int(cell) for cell in cells[u][before]], today) for before in past)
+
+            matrix = [[price_link(u, v) for v in people] for u in known]
             link_least[number] = least_cost(matrix)
             link_taken[number] = sum(
                 matrix[known.index(person)][people.index(person)] for person in people if person in known

@@ -1,6 +1,6 @@
 """Attack, Run and Recovery: what every attack is.
 
-An attack is handed counts, locations and a calendar, never the truth.
+An attack is handed counts, flows, locations and a calendar, never the truth.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle import checks
+from rekindle.attacks.flows import Windows, counts_and_flows, days_with_windows
 from rekindle.attacks.saving import SavedRun, write_run
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.frames import Frame, Library, html_table, to_frame
-from rekindle.model import AWAY, Calendar, Counts, Locations, Trajectories
+from rekindle.model import AWAY, Calendar, Counts, Flows, Locations, Trajectories
 from rekindle.progress import Progress
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Recovery:
     trajectories
         The recovered people. They have no names and their order means nothing, but where the attacker knew people's past or
         some of the people (`KnownPast`, `KnownPeople`). Their counts are those of the release at every
-        step, and so is the number of people who are away (but with the setting ``first_step_counts="first_day"``, which copies a slip of the published code).
+        step, and so are their flows where it has any, and the number of people who are away (but with the setting ``first_step_counts="first_day"``, which copies a slip of the published code).
     attack
         The attack with its settings.
     confidence
@@ -121,12 +122,15 @@ class Attack(ABC):
     ----------
     revises
         Whether a later day may change what was said of an earlier one.
+    takes_flows
+        Whether it can be given flows too.
     priors
         Which kinds of prior knowledge it can use, beside `KnownPeople`, which goes with every attack. An attack with any has
         a field `prior`, None by default, for `knowing` to fill.
     """
 
     revises: ClassVar[bool] = False
+    takes_flows: ClassVar[bool] = False
     priors: ClassVar[tuple[type[Prior], ...]] = ()
 
     @abstractmethod
@@ -156,21 +160,33 @@ class Attack(ABC):
             Called after each day.
         """
 
-    def recover(self, counts: Counts, *, prior: Prior | None = None, progress: Progress | None = None) -> Recovery:
-        """Recover everyone's trajectory from counts.
+    def recover(
+        self,
+        counts: Counts | None = None,
+        *,
+        flows: Flows | None = None,
+        prior: Prior | None = None,
+        progress: Progress | None = None,
+    ) -> Recovery:
+        """Recover everyone's trajectory from counts, from flows, or from both.
 
         Parameters
         ----------
         counts
-            The counts of a release.
+            How many people are in each location at each step; may be left out where there are flows.
+        flows
+            How many people go where between two steps, of the same steps as the counts. Without stayers they need the counts;
+            without either, they are taken to be made by the fewest people who can have made them, so that those who never
+            move are left out.
         prior
             What the attacker knows beside the release: `OtherTraces`, `KnownPast` or `KnownPeople`.
         progress
             Called after each day.
         """
+        counts, flows = counts_and_flows(counts, flows)
         attack = self if prior is None else self.knowing(prior)
         run = attack.start(counts.locations, counts.calendar, people=counts.people, progress=progress)
-        run.feed(counts)
+        run.feed(counts, flows=flows)
         return run.recovery()
 
     def knowing(self, prior: Prior) -> Attack:
@@ -233,6 +249,7 @@ class Run(ABC):
         self.attack, self.locations, self.calendar = attack, locations, calendar
         self.people = checks.whole("people", people, least=1)
         self._progress = progress
+        self._has_flows = False  # whether the days done were fed with flows
         self._stop = threading.Event()
         self._feeding = threading.Lock()
 
@@ -262,24 +279,81 @@ class Run(ABC):
         """Ask `feed` to end soon, from any thread. The days done so far stay; a run that was stopped takes no more."""
         self._stop.set()
 
-    def feed(self, counts: Counts) -> None:
+    def feed(self, counts: Counts | None = None, *, flows: Flows | None = None) -> None:
         """Take one or more whole days, in order; only the last feed of a run may end within a day.
 
         Returns when they are done, or earlier after `stop`. After Ctrl-C the days done so far stay, and the rest can be
         fed again.
+
+        Parameters
+        ----------
+        counts
+            The next days; may be left out where there are flows with stayers, which then end where the days do.
+        flows
+            Flows that cover these days, and the window before them, which begins at the last step done (`Flows.days` gives
+            both); flows of a longer time will do. Either all days of a run have flows or none.
         """
         if not self._feeding.acquire(blocking=False):
             raise InvalidSetting("This run is being fed already, by another thread.")
         try:
             if self.stopped:
                 raise Stopped("This run was stopped. Save it and resume from the file to go on.")
-            self._check(counts)
+            counts, windows = self._next(counts, flows)
             if counts.people > self.people:
                 self._grow(counts.people)
+            self._has_flows = windows is not None
             with suppress(Stopped):
-                self._take(counts)
+                if windows is None:
+                    self._take(counts)
+                else:
+                    self._take(counts, windows)  # an attack that takes no flows need not know of them
         finally:
             self._feeding.release()
+
+    def _next(self, counts: Counts | None, flows: Flows | None) -> tuple[Counts, Windows | None]:
+        """Give the counts of the next days, and the flows from the last step done on; refuse any others."""
+        if flows is None:
+            if counts is None:
+                raise InvalidData("There is nothing to take: give `counts`, `flows` or both.")
+            if self._has_flows and self.days_done:
+                raise InvalidData("The days before were fed with flows; give those of these days too, as `flows`.")
+            self._check(counts)
+            return counts, None
+        if not self.attack.takes_flows:
+            raise InvalidSetting(f"{type(self.attack).__name__} takes counts only, not `flows`.")
+        if self.days_done and not self._has_flows:
+            raise InvalidData("The days before were fed without flows, so that these cannot have any either.")
+        if flows.locations != self.locations:
+            raise InvalidData("The flows have other locations than the run was started with.")
+        if flows.calendar.step != self.calendar.step:
+            raise InvalidData(f"The flows have windows of {flows.window}, the run has steps of {self.calendar.step}.")
+        known = min(1, self.steps_done)
+        begin, rest = divmod(self.calendar.time(self.steps_done - known) - flows.calendar.start, self.calendar.step)
+        if rest or begin < 0:
+            raise InvalidData(
+                f"The flows begin at {flows.calendar.start}, but the next window of this run begins at "
+                f"{self.calendar.time(self.steps_done - known)}."
+            )
+        if counts is None:
+            if not flows.stayers:
+                raise InvalidData("These flows are without stayers; give `counts` of the same days too.")
+            counts = flows.part(slice(begin, flows.steps)).counts().part(slice(known, None))
+        self._check(counts)
+        if begin + known + counts.steps > flows.steps:
+            raise InvalidData(
+                f"The flows end at {flows.calendar.time(flows.steps - 1)}, the counts at "
+                f"{counts.calendar.time(counts.steps - 1)}; they must cover the same days."
+            )
+        end = begin + known + counts.steps
+        flows = flows if end - begin == flows.steps else flows.part(slice(begin, end))
+        people = max(counts.people, flows.people)
+        counts = Counts(counts.values, counts.locations, counts.calendar, people)
+        values = np.concatenate([self._last_values(), counts.values]) if known else counts.values
+        return counts, Windows.of(flows.with_stayers(Counts(values, self.locations, flows.calendar, people)))
+
+    def _last_values(self) -> NDArray[np.integer]:
+        """Give the counts of the last step done, (1, locations); needed of attacks that take flows."""
+        raise NotImplementedError
 
     def _check(self, counts: Counts) -> None:
         """Refuse counts that are not what comes next."""
@@ -311,8 +385,11 @@ class Run(ABC):
             self._progress(self.days_done, total)
 
     @abstractmethod
-    def _take(self, counts: Counts) -> None:
-        """Attack counts that `_check` let through; raise `Stopped` soon after `self._stop` is set."""
+    def _take(self, counts: Counts, windows: Windows | None = None) -> None:
+        """Attack counts that `_check` let through; raise `Stopped` soon after `self._stop` is set.
+
+        The windows begin at the last step done, if there is one.
+        """
 
     @abstractmethod
     def recovery(self) -> Recovery:
@@ -396,20 +473,25 @@ class DailyRun(Run):
         """How many steps the finished days have."""
         return sum(cells.shape[1] for cells, _ in list(self._days))
 
-    def _take(self, counts: Counts) -> None:
-        for day in counts.days():
+    def _take(self, counts: Counts, windows: Windows | None = None) -> None:
+        for day, its in days_with_windows(counts, windows):
             if self.stopped:
                 raise Stopped("The run was stopped.")
-            cells = self._recover_day(day)
+            cells = self._recover_day(day) if its is None else self._recover_day(day, its)
             self._add(with_rows_away(np.where(cells == len(self.locations), AWAY, cells), self.people))
             self._report()
 
-    def _recover_day(self, counts: Counts) -> NDArray[np.int32]:
+    def _recover_day(self, counts: Counts, windows: Windows | None = None) -> NDArray[np.int32]:
         """Recover the next day: (people, steps) int32 location indices, people in the order of the days before.
 
         Who is away is at `AWAY`, or at the column that `with_away` adds. People at the end may be left out: they are away.
+        The windows begin at the last step of the day before, if there is one.
         """
         raise NotImplementedError
+
+    def _last_values(self) -> NDArray[np.integer]:
+        last = self._days[-1][0][:, -1]
+        return np.bincount(last[last != AWAY], minlength=len(self.locations))[None]
 
     def _add(self, cells: NDArray[np.int32], details: Details | None = None) -> None:
         """Remember a finished day."""
@@ -437,10 +519,12 @@ class DailyRun(Run):
     def save(self, path: str | Path) -> None:
         """Write the days so far to a file, whole or not at all, for `resume`."""
         found = self.recovery()
-        self._write(path, {"cells": found.trajectories.cells, **found.details.arrays()})
+        flows = {"flows": np.array(self._has_flows)}
+        self._write(path, {"cells": found.trajectories.cells, **flows, **found.details.arrays()})
 
     def restore(self, saved: SavedRun) -> None:
         """Take the finished days of an earlier run of the same attack."""
+        self._has_flows = saved.has_flows
         for cells, details in self._saved_days(saved):
             self._add(cells, details)
 

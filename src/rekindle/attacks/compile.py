@@ -9,7 +9,7 @@ import numpy as np
 
 from rekindle.assignment.kernels import completion_mark
 from rekindle.attacks import ATTACKS
-from rekindle.model import Calendar, Counts, Locations
+from rekindle.model import Calendar, Locations, Trajectories
 
 __all__ = ["compile_kernels"]
 
@@ -20,11 +20,12 @@ def compile_kernels() -> None:
     rng = np.random.default_rng(0)
     cells = rng.integers(0, len(locations), (96, 12))
     cells[1:] = np.where(rng.random((95, 12)) < 0.9, cells[:1], cells[1:])
-    values = np.stack([np.bincount(row, minlength=len(locations)) for row in cells])
-    counts = Counts(values, locations, Calendar("2024-01-01", "30min"))
+    people = Trajectories(cells.T, locations, Calendar("2024-01-01", "30min"))
     for kind in ATTACKS.values():
         quick = {"effort": "low"} if "effort" in kind().settings() else {}
-        kind(**quick).recover(counts)
+        kind(**quick).recover(people.counts())
+        if kind.takes_flows:
+            kind(**quick).recover(flows=people.flows())
     mark = completion_mark()
     if mark is not None:
         mark.touch()

@@ -20,7 +20,8 @@ from rekindle import checks
 from rekindle.assignment.steps import EXTRAPOLATE, POPULAR, PRICED, recover_day
 from rekindle.attacks.base import Attack, DailyRun, Details, Run, with_away, with_rows_away
 from rekindle.attacks.costs import MoveContext, MoveCost, Stay, is_target_cost, popular_places
-from rekindle.attacks.linking import DENSE_UP_TO, InformationGain, LinkingCost, link
+from rekindle.attacks.flows import Windows, days_with_windows
+from rekindle.attacks.linking import DENSE_UP_TO, InformationGain, LinkingCost, link, link_by_place
 from rekindle.attacks.moves import LearntMoves
 from rekindle.attacks.priors import KnownPast, OtherTraces, Prior
 from rekindle.attacks.saving import SavedRun
@@ -43,6 +44,10 @@ class DayByDay(Attack):
     Where the totals vary, the paper's machine is extended: away is a location without coordinates. A day is recovered with
     as many people as its largest total needs. Who returns has no velocity. Days are linked by what was seen of people,
     and those of whom nothing was seen come last.
+
+    Where flows are given, each transition is the cheapest one that keeps them: one assignment for the people of each location.
+    The night between two days is no gap then: a day begins at the last step of the day before, with a transition that costs
+    `first` too, and is linked by giving its rows to the people who were in the same location at that step.
 
     Parameters
     ----------
@@ -75,6 +80,7 @@ class DayByDay(Attack):
         all three costs of moves. People whose past is known are linked by it too.
     """
 
+    takes_flows: ClassVar[bool] = True
     priors: ClassVar[tuple[type[Prior], ...]] = (OtherTraces, KnownPast)
 
     first: MoveCost = Stay()
@@ -155,7 +161,8 @@ class DayByDayDetails(Details):
     Attributes
     ----------
     step_costs
-        (steps,) float64: total cost of the transition that leads to each step; NaN at the first step of a day.
+        (steps,) float64: total cost of the transition that leads to each step; NaN at the first step of a day, or with flows
+        at the very first.
     link_costs
         (days,) float64: total cost of linking each day to those before; NaN for the first.
     gaps
@@ -204,19 +211,21 @@ class DayByDayRun(DailyRun):
                     "not in it.",
                 )
 
-    def _take(self, counts: Counts) -> None:
-        days = list(counts.calendar.days())
+    def _take(self, counts: Counts, windows: Windows | None = None) -> None:
+        days = list(days_with_windows(counts, windows))
         size = self._days_at_once() if len(days) > 1 else 1
         seeds = self._seeds(counts)
+        if seeds is not None and windows is not None:
+            raise InvalidSetting('`first_step_counts="first_day"` breaks the flows; use "each_day".')
         for begin in range(0, len(days), size):
             done = self.days_done
-            tasks = [
-                self._task(
-                    with_away(counts.values[day] if seeds is None else np.vstack([seeds, counts.values[day][1:]])),
-                    done + at,
-                )
-                for at, day in enumerate(days[begin : begin + size])
-            ]
+            tasks = []
+            for at, (day, its) in enumerate(days[begin : begin + size]):
+                if its is not None:
+                    tasks.append(self._flow_task(day, its, done + at))
+                else:
+                    values = day.values if seeds is None else np.vstack([seeds, day.values[1:]])
+                    tasks.append(self._task(with_away(values), done + at))
             if size == 1:
                 found = [task.recover() for task in tasks]
             else:
@@ -224,10 +233,10 @@ class DayByDayRun(DailyRun):
                 found = Parallel(n_jobs=self.attack.workers or -1, require="sharedmem")(
                     map(delayed(DayTask.recover), tasks)
                 )
-            for day in found:
+            for one in found:
                 if self.stopped:
                     raise Stopped("The run was stopped.")
-                self._add(*self._linked(*day))
+                self._add(*self._linked(*one))
                 self._report()
 
     def _seeds(self, counts: Counts) -> NDArray[np.integer] | None:
@@ -246,22 +255,38 @@ class DayByDayRun(DailyRun):
             return 1
         return workers * max(1, LARGE_DAY // (self.people * self.calendar.steps_per_day))
 
-    def _task(self, counts: NDArray[np.integer], number: int) -> DayTask:
+    def _task(self, values: NDArray[np.integer], number: int, windows: Windows | None = None) -> DayTask:
         return DayTask(
             self.attack,
             self.locations,
             self.calendar.time(self.calendar.day(number).start),
             self.calendar.step,
-            counts,
+            values,
             number,
             self.transitions,
             self._stop.is_set,
+            windows,
         )
 
+    def _flow_task(self, counts: Counts, windows: Windows, number: int) -> DayTask:
+        """A day with its flows begins at the last step of the day before, with as many people as its flows need."""
+        people, values = windows.people(counts), counts.values
+        if number:
+            values = np.concatenate([windows.first_counts(len(self.locations)), values])
+        everyone = (values.sum(axis=1, dtype=np.int64) == people).all()
+        return self._task(values if everyone else with_away(values, people), number, windows)
+
     def _linked(
-        self, cells: NDArray[np.int32], costs: NDArray[np.float64], gap: float
+        self,
+        cells: NDArray[np.int32],
+        costs: NDArray[np.float64],
+        gap: float,
+        before: NDArray[np.int32] | None = None,
     ) -> tuple[NDArray[np.int32], DayByDayDetails]:
-        """Give the rows of the next day to the people: to those seen before as far as they go, then to new ones."""
+        """Give the rows of the next day to the people: to those seen before as far as they go, then to new ones.
+
+        Rows that say where they were before the day (with flows) go to people who were there.
+        """
         link_cost, seen = np.nan, self._seen
         order = np.arange(seen)
         if (self._days or self._past is not None) and seen and len(cells):
@@ -272,7 +297,13 @@ class DayByDayRun(DailyRun):
                     np.vstack([np.full_like(day[: len(self._past)], AWAY), day[len(self._past) :]]) for day in past
                 ]
                 past.append(with_rows_away(self._past, seen))
-            found = link(self.attack.linking, past, cells, len(self.locations), stop=self._stop.is_set)
+            if before is None:
+                found = link(self.attack.linking, past, cells, len(self.locations), stop=self._stop.is_set)
+            else:
+                last = self._days[-1][0][:seen, -1]
+                found = link_by_place(
+                    self.attack.linking, past, cells, last, before, len(self.locations), stop=self._stop.is_set
+                )
             order, link_cost, gap = found.order, found.cost, max(gap, found.gap)
         else:
             order = np.full(seen, -1)
@@ -327,16 +358,35 @@ class DayTask:
     number: int
     transitions: sparse.csr_array
     stop: Callable[[], bool]
+    windows: Windows | None = None
 
-    def recover(self) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
-        """Recover the day, not linked yet: (people, steps) locations, (steps,) costs and the largest gap."""
+    @property
+    def ahead(self) -> int:
+        """How many steps of the day before the counts begin with: one where its flows are known."""
+        return int(self.windows is not None and self.number > 0)
+
+    def recover(
+        self,
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], float, NDArray[np.int32] | None]:
+        """Recover the day, not linked yet.
+
+        Returns
+        -------
+        (people, steps) locations, (steps,) costs, the largest gap, and (people,) locations at the last step of the day before,
+        where its flows are known.
+        """
         attack, counts, real = self.attack, self.counts, len(self.locations)
         away = counts.shape[1] > real
         places = np.arange(real)
         everything = np.arange(counts.shape[1], dtype=np.int32)
         first = np.repeat(everything, counts[0])
         if not len(first):
-            return np.empty((0, len(counts)), np.int32), np.full(len(counts), np.nan), 0.0
+            return (
+                np.empty((0, len(counts) - self.ahead), np.int32),
+                np.full(len(counts) - self.ahead, np.nan),
+                0.0,
+                None,
+            )
         if attack.seed is not None:
             order = np.random.default_rng([attack.seed, self.number])
             places = order.permutation(places)
@@ -358,7 +408,8 @@ class DayTask:
             if each:
                 so_far[:, step] = listed[current]
                 today = so_far[current < real, : step + 1]
-            context = MoveContext(self.locations, self.start + step * self.step, self.transitions, today)
+            departs = self.start + (step - self.ahead) * self.step
+            context = MoveContext(self.locations, departs, self.transitions, today)
             # A cost knows locations only: nobody who has just returned comes from anywhere else.
             here = current < real
             previous, current = listed[np.where(previous < real, previous, current)[here]], listed[current[here]]
@@ -372,12 +423,14 @@ class DayTask:
             priced[~here, real] = 0.0
             return priced
 
+        flows = None if self.windows is None else self.windows.table(real, len(first), np.argsort(places))
         found = recover_day(
             counts,
             first,
             self.locations.xy_km[places],
             np.array(kinds, dtype=np.uint8),
             popular_places(sparse.csr_array(self.transitions[places][:, places])) if attack.remembers else None,
+            flows=flows,
             away_km=away_km,
             price=price,
             each=each,
@@ -385,7 +438,10 @@ class DayTask:
         )
         share = found.gaps / np.maximum(found.costs, 1.0)
         gap = float(share.max(initial=0.0, where=share > ROUNDING))
-        return listed[found.cells], np.concatenate([[np.nan], found.costs]), gap
+        cells = listed[found.cells]
+        if self.ahead:
+            return cells[:, 1:], found.costs, gap, cells[:, 0]
+        return cells, np.concatenate([[np.nan], found.costs]), gap, None
 
     def _away_km(self) -> float:
         """What it costs to leave or to return, km."""
@@ -402,4 +458,5 @@ class DayTask:
         attack = self.attack
         if attack.prior is not None:
             return [LearntMoves(attack.prior.learnt)] * transitions
-        return [attack.first, *[attack.night] * (at_night - 1), *[attack.day] * transitions][:transitions]
+        costs = [attack.first, *[attack.night] * (at_night - 1), *[attack.day] * transitions]
+        return [*[attack.first] * self.ahead, *costs][:transitions]

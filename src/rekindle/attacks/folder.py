@@ -8,17 +8,18 @@ import numpy as np
 
 from rekindle.assignment.kernels import ensure_compiled
 from rekindle.attacks.base import Attack, Recovery, Run
+from rekindle.attacks.flows import counts_and_flows
 from rekindle.attacks.saving import SavedRun, read_run
 from rekindle.errors import InvalidData
 from rekindle.io.recovery import CHECKPOINT, RecoveryFolder, StoredRecovery
-from rekindle.model import Counts
+from rekindle.model import Counts, Flows, Trajectories
 from rekindle.progress import Progress
 
 __all__ = ["CHECKPOINT", "open_folder", "recover_into"]
 
 
 def open_folder(path: str | Path, attack: Attack, counts: Counts, *, resume: bool = False) -> RecoveryFolder:
-    """Make a recovery folder for an attack on counts, or open the one that an earlier run left.
+    """Make a recovery folder for an attack on counts (and flows), or open the one that an earlier run left.
 
     Parameters
     ----------
@@ -46,7 +47,12 @@ def open_folder(path: str | Path, attack: Attack, counts: Counts, *, resume: boo
 
 
 def recover_into(
-    folder: RecoveryFolder, attack: Attack, counts: Counts, *, progress: Progress | None = None
+    folder: RecoveryFolder,
+    attack: Attack,
+    counts: Counts,
+    *,
+    flows: Flows | None = None,
+    progress: Progress | None = None,
 ) -> Recovery:
     """Run an attack and write each day to its folder as soon as it is final.
 
@@ -57,11 +63,12 @@ def recover_into(
     ----------
     folder
         What `open_folder` gave for the same attack and counts.
-    attack, counts
+    attack, counts, flows
         What to run.
     progress
         Called after each day.
     """
+    counts, flows = counts_and_flows(counts, flows)
     checkpoint = folder.path / CHECKPOINT
 
     def after_day(done: int, total: int | None) -> None:
@@ -77,14 +84,16 @@ def recover_into(
     if stored is not None and stored.trajectories.steps:
         if not np.array_equal(stored.trajectories.counts().values, counts.values[: stored.trajectories.steps]):
             raise InvalidData(f"{folder.path} cannot be resumed: its days do not add up to these counts.")
+        if flows is not None and not _has_flows(stored.trajectories, flows.with_stayers(counts)):
+            raise InvalidData(f"{folder.path} cannot be resumed: its days do not have these flows.")
         if attack.revises and stored.complete:
             checkpoint.unlink(missing_ok=True)
             return Recovery(stored.trajectories, attack, stored.confidence)
     ensure_compiled()
     try:
-        _restore(run, stored, checkpoint, counts)
+        _restore(run, stored, checkpoint, counts, flows)
         if run.steps_done < counts.steps:
-            run.feed(counts.part(slice(run.steps_done, counts.steps)))
+            run.feed(counts.part(slice(run.steps_done, counts.steps)), flows=flows)
         found = run.recovery()
         _write_new_days(folder, run)
         checkpoint.unlink(missing_ok=True)
@@ -102,7 +111,18 @@ def _write_new_days(folder: RecoveryFolder, run: Run) -> None:
         folder.add(found.trajectories, details=found.details.arrays(), confidence=found.confidence)
 
 
-def _restore(run: Run, stored: StoredRecovery | None, checkpoint: Path, counts: Counts) -> None:
+def _with(flows: bool) -> str:
+    return "with" if flows else "without"
+
+
+def _has_flows(found: Trajectories, flows: Flows) -> bool:
+    """Whether recovered days have the flows of the same days."""
+    mine, theirs = found.flows(), flows.part(slice(0, found.steps))
+    names = ("step", "origin", "destination", "count")
+    return all(np.array_equal(getattr(mine, name), getattr(theirs, name)) for name in names)
+
+
+def _restore(run: Run, stored: StoredRecovery | None, checkpoint: Path, counts: Counts, flows: Flows | None) -> None:
     """Take up what an earlier run left in the folder: its checkpoint, or its days."""
     if run.attack.revises:
         if not checkpoint.exists():
@@ -111,8 +131,12 @@ def _restore(run: Run, stored: StoredRecovery | None, checkpoint: Path, counts: 
         there = saved.arrays.get("counts", counts.values)
         if not np.array_equal(there, counts.values[: len(there)]):
             raise InvalidData(f"{checkpoint.parent} cannot be resumed: its checkpoint is of other counts.")
+        if len(there) and saved.has_flows != (flows is not None):
+            raise InvalidData(
+                f"{checkpoint.parent} cannot be resumed: its checkpoint is {_with(saved.has_flows)} flows."
+            )
     elif stored is not None and stored.trajectories.steps:
-        arrays = {"cells": stored.trajectories.cells, **stored.details}
+        arrays = {"cells": stored.trajectories.cells, "flows": np.array(flows is not None), **stored.details}
         saved = SavedRun(stored.attack, stored.settings, run.locations, run.calendar, run.people, arrays)
     else:
         return

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rekindle.attacks.base import Run, with_away
 from rekindle.attacks.chance import Chance, ChanceRun
-from rekindle.model import AWAY, Calendar, Locations
+from rekindle.model import Calendar, Locations
 from rekindle.progress import Progress
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ __all__ = ["Naive", "NaiveRun"]
 class Naive(Chance):
     """Let as many people stay as the counts allow, and place the others at random.
 
-    Who leaves a location is drawn at random too.
+    Who leaves a location is drawn at random too. Flows say how many stay and where the others go; what is left to draw is
+    what `Chance` draws.
 
     Parameters
     ----------
@@ -49,17 +50,11 @@ class Naive(Chance):
 class NaiveRun(ChanceRun):
     """A run of the naive attack; who is away stays away as long as the counts allow."""
 
-    _needed = 0  # the most people that any step so far has counted: nothing depends on how many more there are
-
     def _draw(self, values: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int32]:
         people = max(self._needed, int(values.sum(axis=1, dtype=np.int64).max()))
         values = with_away(values, people).astype(np.int64)
         listed = np.arange(values.shape[1], dtype=np.int32)
-        if self._days:
-            current = self._days[-1][0][:people, -1]
-            current = np.where(current == AWAY, listed[-1], current)
-        else:
-            current = rng.permutation(np.repeat(listed, values[0]))
+        current = self._current(people) if self._days else rng.permutation(np.repeat(listed, values[0]))
         cells = np.empty((people, len(values)), dtype=np.int32)
         for step, after in enumerate(values):
             before = np.bincount(current, minlength=len(listed))

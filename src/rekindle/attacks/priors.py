@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.attacks.base import Attack, Recovery, Run
+from rekindle.attacks.flows import Windows
 from rekindle.attacks.moves import CountedMoves, MoveModel
 from rekindle.attacks.saving import SavedRun, read_run, write_run
 from rekindle.errors import InvalidData, InvalidSetting
@@ -278,7 +279,7 @@ class KnowingPeopleRun(Run):
         super().stop()
         self._others.stop()
 
-    def _take(self, counts: Counts) -> None:
+    def _take(self, counts: Counts, windows: Windows | None = None) -> None:
         self._others.feed(self._without_known(counts))
         self.people = self._known + self._others.people
 

@@ -32,6 +32,11 @@ class SavedRun:
     people: int
     arrays: dict[str, NDArray[Any]]
 
+    @property
+    def has_flows(self) -> bool:
+        """Whether the days were fed with flows."""
+        return bool(np.any(self.arrays.get("flows", False)))
+
 
 def write_run(path: str | Path, run: SavedRun) -> None:
     """Write a run to a file, whole or not at all; an older saved run of that name is replaced."""

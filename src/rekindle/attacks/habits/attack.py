@@ -18,6 +18,7 @@ from rekindle.attacks.base import Attack, Recovery, Run
 from rekindle.attacks.confidence import confidence_from_agreement
 from rekindle.attacks.day_by_day import DayByDayRun
 from rekindle.attacks.enhanced import Enhanced
+from rekindle.attacks.flows import Windows, days_with_windows
 from rekindle.attacks.habits.doubt import SECOND_DAY, seen_share
 from rekindle.attacks.habits.polish import HOURS, MOST_STATES
 from rekindle.attacks.habits.problem import Problem
@@ -48,6 +49,9 @@ class Habits(Attack):
     It revises earlier days when later ones come, so a run keeps the counts and works when it is asked, or when the last
     step has been fed. `Recovery.confidence` holds how sure it is of each point.
 
+    Given flows, it follows people along them, and everything it finds is brought back to them: two people exchange their ways
+    only where they meet.
+
     Parameters
     ----------
     effort
@@ -60,6 +64,7 @@ class Habits(Attack):
     """
 
     revises: ClassVar[bool] = True
+    takes_flows: ClassVar[bool] = True
 
     effort: str = "normal"
     seed: int = 0
@@ -130,6 +135,7 @@ class HabitsRun(Run):
     ) -> None:
         super().__init__(attack, locations, calendar, people, progress)
         self._days: list[NDArray[np.int32]] = []
+        self._windows: list[Windows] = []  # of each day, that before its first step included, where there are flows
         self._answers: dict[int, Answer] = {}
         self._answered = 0  # the days that the answers are of
         self._best: tuple[int, bool, Recovery] | None = None
@@ -151,19 +157,23 @@ class HabitsRun(Run):
         self.people = people
         self._answers, self._answered, self._best = {}, 0, None
 
-    def _take(self, counts: Counts) -> None:
+    def _take(self, counts: Counts, windows: Windows | None = None) -> None:
         days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         steps = self.steps_done + counts.steps
 
         Schedule.check(self.people, steps, self._places_in_use(days))
-        if steps != self.calendar.steps:
-            for day in days:
-                self._days.append(day)
+        for (_, its), day in zip(days_with_windows(counts, windows), days, strict=True):
+            if its is not None:
+                self._windows.append(its)
+            self._days.append(day)
+            if steps != self.calendar.steps:
                 self._told += 1
                 self._report()
-            return
-        self._days.extend(days)
-        self._work(self._reporter())
+        if steps == self.calendar.steps:
+            self._work(self._reporter())
+
+    def _last_values(self) -> NDArray[np.integer]:
+        return self._days[-1][-1:]
 
     def _places_in_use(self, days: list[NDArray[np.int32]]) -> int:
         used = np.zeros(len(self.locations), bool)
@@ -186,7 +196,8 @@ class HabitsRun(Run):
 
     def _problem(self, days: int) -> Problem:
         counts = np.concatenate(self._days[:days])
-        return Problem.of(counts, self.locations, self.calendar.closed_at(len(counts)), self.people)
+        windows = Windows.joined(self._windows[:days]) if self._has_flows else None
+        return Problem.of(counts, self.locations, self.calendar.closed_at(len(counts)), self.people, windows)
 
     def _work(self, report: Callable[[float], None]) -> None:
         """Find all answers for the days so far, and let them vote; after `stop`, those that are there."""
@@ -197,7 +208,7 @@ class HabitsRun(Run):
             problem = self._problem(days)
             if self._answered != days:
                 self._answers, self._answered = {}, days
-            seen = seen_share(problem)
+            seen = seen_share(problem) if problem.flows is None else 1.0
             if problem.starts[-1] < SECOND_DAY * problem.steps_per_day and seen < FEW_SEEN:
                 self._best = (days, True, self._follow_rules(days, seen))
                 report(1.0)
@@ -291,7 +302,10 @@ class HabitsRun(Run):
             "counts": np.concatenate([np.empty((0, len(self.locations)), np.int32), *days]),
             "numbers": np.array(numbers, dtype=np.int64),
             "scores": np.array([answers[n].score for n in numbers]),
+            "flows": np.array(self._has_flows),
         }
+        if self._has_flows:
+            arrays |= Windows.joined(self._windows[: len(days)]).arrays()
         if numbers:
             arrays["tracks"] = np.stack([answers[n].tracks for n in numbers])
         self._write(path, arrays)
@@ -304,6 +318,10 @@ class HabitsRun(Run):
             return
         counts = Counts(values, self.locations, self.calendar.closed_at(len(values)), self.people)
         self._days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
+        if saved.has_flows:
+            self._has_flows = True
+            windows = Windows.restored(arrays, counts)
+            self._windows = [its for _, its in days_with_windows(counts, windows) if its is not None]
         if not len(arrays["numbers"]):
             return
 

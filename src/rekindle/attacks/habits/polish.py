@@ -17,7 +17,7 @@ from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.search import MOVE_WEIGHT, HabitModel
 from rekindle.attacks.habits.track import assign
 
-__all__ = ["Rates", "fits", "polish", "sweep_work"]
+__all__ = ["Profile", "Rates", "fits", "polish", "sweep_work"]
 
 HOURS = 24
 OBSERVATIONS_PER_DAY = 22.0
@@ -146,15 +146,7 @@ def polish(
     """
     people = problem.people
     given = Profile.of(problem, answers)
-    stays = [_dwells(tracks, problem.starts) for tracks in answers]
-    length = np.concatenate([length for length, _ in stays])
-    stay_away = np.concatenate([place for _, place in stays]) == problem.away
-    rates = np.array(
-        [
-            (each.pass_on, each.settle, each.leave)
-            for each in (Rates.learn(length[~stay_away]), Rates.learn(length[stay_away]))
-        ]
-    )
+    rates = learn_rates(problem, answers)
     tick, place = np.nonzero(problem.counts)
     offsets = np.searchsorted(tick, np.arange(problem.ticks + 1)).astype(np.int64)
     place = place.astype(np.int64)
@@ -168,7 +160,7 @@ def polish(
     hours = given.hours
     marginal = np.empty((len(place), people), np.float32)
     for turn in range(rounds):
-        _emit(_habits(hours), hour, problem.lengths, beta, offsets, place, emission)
+        emit(log_habits(hours), hour, problem.lengths, beta, offsets, place, emission)
         for _ in range(3 if turn == 0 else 1):
             for way in (True, False):
                 _sweep(
@@ -196,13 +188,22 @@ def polish(
         if stopped():
             break
         now = np.zeros_like(hours)
-        _expect(marginal, hour, problem.lengths, offsets, place, now)
+        expect(marginal, hour, problem.lengths, offsets, place, now)
         hours = 0.5 * given.hours + 0.5 * now
     tracks, probability = _choose(marginal, offsets, place, problem.counts)
     return tracks, probability
 
 
-def _habits(hours: Floats) -> Floats:
+def learn_rates(problem: Problem, answers: Sequence[NDArray[np.integer]]) -> NDArray[np.float64]:
+    """Learn how people pass through places, and how long they are away: (2, 3) float64, the rows are `Rates`."""
+    stays = [_dwells(tracks, problem.starts) for tracks in answers]
+    length = np.concatenate([length for length, _ in stays])
+    stay_away = np.concatenate([place for _, place in stays]) == problem.away
+    rates = Rates.learn(length[~stay_away]), Rates.learn(length[stay_away])
+    return np.array([(each.pass_on, each.settle, each.leave) for each in rates])
+
+
+def log_habits(hours: Floats) -> Floats:
     """Log chance of each place by person and hour, smoothed around the clock: (people, HOURS, places) float32."""
     smooth = 0.5 * hours + 0.25 * (np.roll(hours, 1, axis=1) + np.roll(hours, -1, axis=1))
     smooth /= np.maximum(smooth.sum(axis=2, keepdims=True), 1e-9)
@@ -229,7 +230,7 @@ def _spend(tracks, hour, lengths, hours):
 
 
 @compiled()
-def _emit(habits, hour, lengths, beta, offsets, place, emission):
+def emit(habits, hour, lengths, beta, offsets, place, emission):
     people = len(habits)
     for tick in range(len(hour)):
         for person in range(people):
@@ -271,7 +272,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
                     where[place[at]] = at
                 for was in range(before, until):
                     a = place[was]
-                    pass_on, leave, stay_on, rest, change = _chances(rates, a == away)
+                    pass_on, leave, stay_on, rest, change = chances(rates, a == away)
                     for person in range(people):
                         flow[was - before, person] = (
                             pass_on * forward[0, was, person] + leave * forward[1, was, person]
@@ -298,7 +299,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
                 for at in range(begin, end):
                     where[place[at]] = -1
             for at in range(begin, end):
-                through, still, turned = _stay(rates, place[at] == away, n)
+                through, still, turned = stay_chances(rates, place[at] == away, n)
                 for person in range(people):
                     e = emission[at, person] * weight[at]
                     passing = forward[0, at, person] * e
@@ -313,7 +314,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
                 total[person] = 0.0
             # What arriving in each place of the next tick is worth, passing by and staying.
             for to in range(after, until):
-                through, still, turned = _stay(rates, place[to] == away, n)
+                through, still, turned = stay_chances(rates, place[to] == away, n)
                 for person in range(people):
                     e = emission[to, person] * weight[to]
                     passing = e * (through * backward[0, to, person] + turned * backward[1, to, person])
@@ -336,7 +337,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
                 where[place[to]] = -2 - to if at < 0 else at
             for at in range(begin, end):
                 a = place[at]
-                pass_on, leave, stay_on, rest, change = _chances(rates, a == away)
+                pass_on, leave, stay_on, rest, change = chances(rates, a == away)
                 for person in range(people):
                     value = backward[0, at, person] / (MOVE_WEIGHT + left[a, person])
                     backward[0, at, person] = pass_on * value
@@ -344,7 +345,7 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
             for to in range(after, until):
                 at = where[place[to]]
                 if at >= 0:
-                    pass_on, leave, stay_on, rest, change = _chances(rates, place[at] == away)
+                    pass_on, leave, stay_on, rest, change = chances(rates, place[at] == away)
                     for person in range(people):
                         backward[0, at, person] += (
                             stay_on * flow[to - after, person] + change * product[to - after, person]
@@ -407,16 +408,16 @@ def _sweep(onwards, lengths, offsets, place, number, emission, moves, own, rates
 
 
 @compiled()
-def _chances(rates, away):
+def chances(rates, away):
     """Chances per step of people who are away, or elsewhere: to leave when passing by and when staying; to go on so; to settle."""
     pass_on, settle, leave = rates[int(away)]
     return pass_on, leave, (1 - pass_on) * (1 - settle), 1 - leave, (1 - pass_on) * settle
 
 
 @compiled()
-def _stay(rates, away, steps):
+def stay_chances(rates, away, steps):
     """Chances to go on for so many steps: passing by, staying, and settling meanwhile."""
-    _, _, stay_on, rest, change = _chances(rates, away)
+    _, _, stay_on, rest, change = chances(rates, away)
     through, still = stay_on**steps, rest**steps
     apart = abs(rest - stay_on) > 1e-9
     return through, still, change * (still - through) / (rest - stay_on) if apart else change * steps * still
@@ -458,7 +459,7 @@ def _marginals(forward, backward, marginal):
 
 
 @compiled()
-def _expect(marginal, hour, lengths, offsets, place, hours):
+def expect(marginal, hour, lengths, offsets, place, hours):
     """Normalise the marginals of each person and tick, and add up the time they spend: changes both arrays."""
     people = marginal.shape[1]
     for tick in range(len(hour)):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle.attacks.flows import Windows
+from rekindle.attacks.habits.flows import TickFlows
 from rekindle.errors import InvalidData
 from rekindle.model import AWAY, Calendar, Locations
 
@@ -41,6 +43,9 @@ class Problem:
         Steps in a day.
     clock
         (ticks,) float64: time of day at the middle of each tick, hours.
+    flows
+        How many people go where from tick to tick; None where that is not known. Where it is, a tick is a range of steps in
+        which nobody moves.
     """
 
     counts: NDArray[np.int64]
@@ -51,16 +56,25 @@ class Problem:
     bins: NDArray[np.int64]
     steps_per_day: int
     clock: NDArray[np.float64]
+    flows: TickFlows | None = None
 
     @classmethod
     def of(
-        cls, counts: NDArray[np.integer], locations: Locations, calendar: Calendar, people: int | None = None
+        cls,
+        counts: NDArray[np.integer],
+        locations: Locations,
+        calendar: Calendar,
+        people: int | None = None,
+        windows: Windows | None = None,
     ) -> Problem:
-        """Reduce (steps, locations) counts of so many people, by default as many as the largest total."""
+        """Reduce (steps, locations) counts of so many people, by default as many as the largest total, and their flows."""
         steps = len(counts)
         places = np.flatnonzero(counts.any(axis=0))
         used = np.ascontiguousarray(counts[:, places], dtype=np.int64)
-        changes = np.flatnonzero((used[1:] != used[:-1]).any(axis=1)) + 1
+        if windows is None:
+            changes = np.flatnonzero((used[1:] != used[:-1]).any(axis=1)) + 1
+        else:
+            changes = TickFlows.moments(windows)
         starts = np.concatenate([[0], changes, [steps]]).astype(np.int64)
         xy = locations.xy_km[places]
         totals = used.sum(axis=1)
@@ -74,6 +88,7 @@ class Problem:
         sampled = np.arange(every // 2, steps, every)
         time_of_day = (first + sampled) % per_day
         middle = (starts[:-1] + starts[1:] - 1) / 2
+        flows = None if windows is None else TickFlows.of(windows, places, len(locations), int(used[0].sum()))
         return cls(
             used[starts[:-1]],
             places,
@@ -83,6 +98,7 @@ class Problem:
             (time_of_day * BINS_PER_DAY // per_day).astype(np.int64),
             per_day,
             (first + middle) % per_day * (24.0 / per_day),
+            flows,
         )
 
     @property
@@ -116,6 +132,8 @@ class Problem:
             raise InvalidData(f"tracks of shape {tracks.shape} do not fit {people} people and {ticks} ticks")
         if not np.array_equal(count(np.ascontiguousarray(tracks), places), self.counts):
             raise InvalidData("tracks do not have the counts that they should")
+        if self.flows is not None:
+            self.flows.check(tracks)
 
     def distances(self) -> NDArray[np.float64]:
         """(centres, centres) float64 distances between all places but away, in units of the smallest."""

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from rekindle.attacks.habits.consensus import align, decode
 from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
+from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
+from rekindle.attacks.habits.flows import pull_back, track_flows
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
@@ -123,7 +125,7 @@ class Schedule:
     def of(cls, problem: Problem, effort: str, seed: int) -> Schedule:
         """Learn from the counts how people move, and plan accordingly."""
         much = EFFORTS[effort]
-        pooled = [track(problem, _seed(seed, 1000 + turn), backwards=bool(turn)) for turn in range(2)]
+        pooled = [_track(problem, _seed(seed, 1000 + turn), backwards=bool(turn)) for turn in range(2)]
         moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
         people = problem.people
         small = people <= MOST_PEOPLE_IN_GROUPS
@@ -131,7 +133,8 @@ class Schedule:
         members = much.members if small else min(much.groups * much.members, FEW_ANSWERS)
         chains = max(1, groups) * members + groups
         each = (1 + REDEAL) * (20 + problem.ticks / 8 + 2 * moves / people)
-        sweeps = much.polish_work / max(1.0, sweep_work(problem))
+        work = sweep_work(problem) if problem.flows is None else flow_sweep_work(problem)
+        sweeps = much.polish_work / max(1.0, work)
         final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
         group_rounds = int(np.clip((sweeps / 2 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
         return cls(
@@ -194,10 +197,10 @@ def follow(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], 
     if stopped():
         return None
     seed = _seed(plan.seed, number)
-    tracks = track(problem, seed, backwards=bool(number % 2))
+    tracks = _track(problem, seed, backwards=bool(number % 2))
     if stopped():
         return None
-    tracks = relink(problem, tracks, seed, segments_per_day=CUTS[number % len(CUTS)], rounds=plan.link_rounds)
+    tracks = _relink(problem, plan, tracks, seed, number)
     return _search(problem, plan, tracks, number, stopped)
 
 
@@ -205,15 +208,34 @@ def doubt(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], b
     """Find one voter. None if it was stopped before there was one."""
     if stopped():
         return None
+    seed, backwards = _seed(plan.seed, number), bool(number % 2)
+    if problem.flows is not None:
+        # Nobody moves unseen; only who leaves is in doubt.
+        tracks = track_flows(problem, seed, backwards=backwards, noise=1.0)
+        return Answer(_relink(problem, plan, tracks, seed, number), float("nan"))
     tracks = track_in_doubt(
         problem,
         plan.model.moves,
-        _seed(plan.seed, number),
-        backwards=bool(number % 2),
+        seed,
+        backwards=backwards,
         segments_per_day=CUTS[number % len(CUTS)],
         rounds=plan.link_rounds,
     )
     return Answer(tracks, float("nan"))
+
+
+def _track(problem: Problem, seed: int, *, backwards: bool = False) -> NDArray[np.int32]:
+    """Follow people through the counts, or along the flows."""
+    return (track if problem.flows is None else track_flows)(problem, seed, backwards=backwards)
+
+
+def _relink(problem: Problem, plan: Schedule, tracks: NDArray[np.int32], seed: int, number: int) -> NDArray[np.int32]:
+    """Re-link as if there were no flows, and bring the result back to them."""
+    linked = relink(problem, tracks, seed, segments_per_day=CUTS[number % len(CUTS)], rounds=plan.link_rounds)
+    if problem.flows is None:
+        return linked
+    _, same = _aligned(problem, [linked, tracks], 0, rounds=1)
+    return pull_back(problem, same, linked)
 
 
 def gather(
@@ -235,7 +257,7 @@ def finish(
     """
     first = [answers[number] for number in range(plan.answers) if number in answers]
     if not first:
-        tracks = track(problem, _seed(plan.seed, 0))
+        tracks = _track(problem, _seed(plan.seed, 0))
         return tracks, np.full(tracks.shape, 0.5, np.float32)
     second = [answers[number] for number in range(plan.answers, plan.gathered) if number in answers]
     tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped)
@@ -284,7 +306,12 @@ def _agree(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     best = int(np.argmax([answer.score for answer in answers]))
     aligned = _aligned(problem, [answer.tracks for answer in answers], best)
-    if rounds and not stopped():
+    polished = rounds and not stopped()
+    if problem.flows is not None:
+        if polished:
+            return polish_flows(problem, problem.flows, plan.model, aligned, rounds=rounds, stopped=stopped)
+        return project_votes(problem, aligned)
+    if polished:
         return polish(problem, plan.model, aligned, rounds=rounds, stopped=stopped)
     return decode(problem, aligned)
 

@@ -186,7 +186,19 @@ class SwapSearch:
         """Make proposals while the temperature falls from hot to cold; give how many were taken."""
         fixed, tables = self._fixed, self._tables
         return int(
-            _anneal(self.tracks, self.scores, *fixed, tables, proposals, redeal, hot, cold, noise, self.random)
+            _anneal(
+                self.tracks,
+                self.scores,
+                *fixed,
+                tables,
+                self.problem.flows is not None,
+                proposals,
+                redeal,
+                hot,
+                cold,
+                noise,
+                self.random,
+            )
         )
 
 
@@ -325,8 +337,11 @@ def _leaving(side, a, b, last, length, own_a, own_b, own_kind, habits, tables):
 
 
 @compiled()
-def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tables, noise, random, work, new):
-    """Find the best split of two ways, given the habits that each has within a window of ticks: fills new, tells a change."""
+def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tables, meet, noise, random, work, new):
+    """Find the best split of two ways, given the habits that each has within a window of ticks: fills new, tells a change.
+
+    Where flows are known (meet), the two can exchange their ways only when they leave a place in which both were.
+    """
     begin, crossed = work
     ticks = rows.shape[1]
     places = len(habits[1])
@@ -370,7 +385,7 @@ def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tabl
                 best_next[state] = -np.inf
                 for before in range(2):
                     # Who came by which way to a meeting is part of the state, so that stays are known.
-                    if meeting and before != state:
+                    if before != state and (meeting or (meet and cell[0] != cell[1])):
                         continue
                     gain = best[before]
                     for side in range(2):
@@ -432,6 +447,7 @@ def _anneal(
     log_place,
     log_bin,
     tables,
+    meet,
     proposals,
     redeal,
     hot,
@@ -464,7 +480,9 @@ def _anneal(
             length = max(1, int(ticks * math.exp(math.log(0.05) * uniform(random))) // 2)
             first = whole(random, ticks - length + 1)
             window = (first, first + length)
-            _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tables, 0.0, random, work, new)
+            _split(
+                rows, window, starts, samples, bins, habits, log_place, log_bin, tables, meet, 0.0, random, work, new
+            )
             rows[:] = new
         changes = _split(
             rows,
@@ -476,6 +494,7 @@ def _anneal(
             log_place,
             log_bin,
             tables,
+            meet,
             temperature * noise,
             random,
             work,

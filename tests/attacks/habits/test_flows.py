@@ -1,0 +1,203 @@
+"""Habits along flows: every part keeps them, and is the best that can be where that can be worked out."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.small import line, random_truth, truths
+
+import rekindle as rk
+from rekindle.attacks.flows import Windows
+from rekindle.attacks.habits import flow_polish
+from rekindle.attacks.habits.flow_polish import polish_flows, project_votes
+from rekindle.attacks.habits.flows import project, pull_back, track_flows
+from rekindle.attacks.habits.problem import Problem
+from rekindle.attacks.habits.rng import generator
+from rekindle.attacks.habits.search import HabitModel, SwapSearch
+
+
+def problem_of(truth):
+    counts = truth.counts()
+    windows = Windows.of(truth.flows())
+    return Problem.of(counts.values, counts.locations, counts.calendar, counts.people, windows)
+
+
+def tracks_of(truth, problem):
+    """The truth in places and ticks."""
+    place = np.full(len(truth.locations) + 1, -1)
+    place[problem.places] = np.arange(len(problem.places))
+    return place[truth.cells[:, problem.starts[:-1]]].astype(np.int32)
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.3], ids=["constant", "come and go"])
+def truth(request):
+    rng = np.random.default_rng(5)
+    return random_truth(rng, people=10, places=9, steps=96, step="1h", stay=0.8, away=request.param)
+
+
+@pytest.fixture(scope="module")
+def problem(truth):
+    return problem_of(truth)
+
+
+def test_a_tick_ends_when_anybody_moves():
+    """Two people who exchange their places change no count."""
+    truth = line([0, 0, 1, 1], [1, 1, 0, 0])
+    assert problem_of(truth).starts.tolist() == [0, 2, 4]
+    counts = truth.counts()
+    assert Problem.of(counts.values, counts.locations, counts.calendar).starts.tolist() == [0, 4]
+
+
+@settings(max_examples=50, deadline=None)
+@given(truth=truths(away=True))
+def test_the_truth_has_its_flows(truth):
+    problem = problem_of(truth)
+    tracks = tracks_of(truth, problem)
+    problem.check(tracks)
+    assert np.array_equal(problem.expand(tracks), truth.cells)
+
+
+def test_tracks_of_other_flows_are_refused():
+    problem = problem_of(line([0, 1, 1], [0, 0, 1], [1, 1, 0], [1, 1, 1]))
+    problem.check(np.array([[0, 1, 1], [0, 0, 1], [1, 1, 0], [1, 1, 1]]))
+    with pytest.raises(rk.errors.InvalidData, match="flows"):
+        problem.check(np.array([[0, 1, 1], [0, 1, 1], [1, 0, 0], [1, 1, 1]]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(truth=truths(away=True), backwards=st.booleans(), noise=st.sampled_from([0.05, 1.0]), seed=st.integers(0, 9))
+def test_tracks_have_the_flows(truth, backwards, noise, seed):
+    problem = problem_of(truth)
+    problem.check(track_flows(problem, seed, backwards=backwards, noise=noise))
+
+
+def test_the_last_to_arrive_leaves_first_and_goes_on():
+    """A resident at home, and somebody who passes through."""
+    resident, passer = [1] * 6, [0, 0, 1, 2, 2, 2]
+    problem = problem_of(line(resident, passer))
+    for backwards in (False, True):
+        found = {tuple(row) for row in problem.expand(track_flows(problem, 0, backwards=backwards)).tolist()}
+        assert found == {tuple(resident), tuple(passer)}
+
+
+def best_of_two(tracks, worth):
+    """Try all exchanges of two ways at their meetings: the most that can be had."""
+    ticks = tracks.shape[1]
+    best = -np.inf
+    for state in product((0, 1), repeat=ticks):
+        crossings = [tick for tick in range(1, ticks) if state[tick] != state[tick - 1]]
+        if any(tracks[0, tick - 1] != tracks[1, tick - 1] for tick in crossings):
+            continue
+        best = max(best, sum(worth(side, t, tracks[side ^ state[t], t]) for t in range(ticks) for side in (0, 1)))
+    return best
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_of_two_people_the_best_exchange_is_found(seed):
+    rng = np.random.default_rng(seed)
+    truth = random_truth(rng, people=2, places=3, steps=12, stay=0.4)
+    problem = problem_of(truth)
+    tracks = tracks_of(truth, problem)[:, :9]
+    part = problem_of(truth.part(slice(0, int(problem.starts[min(9, problem.ticks)]))))
+    assert part.ticks == tracks.shape[1]
+    tracks = tracks_of(truth.part(slice(0, int(part.starts[-1]))), part)
+    places = part.counts.shape[1]
+
+    wanted = np.array([rng.permutation(row) for row in tracks.T]).T.astype(np.int32)
+    found = pull_back(part, tracks, wanted)
+    part.check(found)
+    agreement = float((part.lengths * (found == wanted)).sum())
+    assert agreement == best_of_two(tracks, lambda side, t, place: part.lengths[t] * (wanted[side, t] == place))
+
+    states = np.full((part.ticks, places), -1)
+    tick, place = np.nonzero(part.counts)
+    states[tick, place] = np.arange(len(tick))
+    marginal = rng.random((len(tick), 2))
+    found = project(part, tracks, marginal, states)
+    part.check(found)
+    likely = sum(part.lengths[t] * marginal[states[t, found[s, t]], s] for t in range(part.ticks) for s in (0, 1))
+    best = best_of_two(tracks, lambda side, t, place: part.lengths[t] * marginal[states[t, place], side])
+    assert likely == pytest.approx(best, abs=1e-5)
+
+
+def test_search_keeps_the_flows(truth, problem):
+    tracks = track_flows(problem, 3)
+    model = HabitModel.learn(problem, [tracks])
+    chain = SwapSearch(problem, model, tracks, generator(1))
+    before = chain.score
+    assert chain.run(300) > 0
+    problem.check(chain.tracks)
+    assert chain.score > before
+    again = SwapSearch(problem, model, chain.tracks, generator(1))
+    assert again.score == pytest.approx(chain.score)
+
+
+def test_polish_and_votes_keep_the_flows(problem):
+    answers = [track_flows(problem, seed) for seed in range(3)]
+    model = HabitModel.learn(problem, answers)
+    for tracks, sure in (
+        polish_flows(problem, problem.flows, model, answers, rounds=2),
+        project_votes(problem, answers),
+    ):
+        problem.check(tracks)
+        assert tracks.dtype == np.int32
+        assert sure.shape == tracks.shape
+        assert ((sure >= 0) & (sure <= 1 + 1e-6)).all()
+
+
+def test_votes_of_one_mind_are_the_answer(problem):
+    answer = track_flows(problem, 3)
+    tracks, sure = project_votes(problem, [answer, answer])
+    assert np.array_equal(tracks, answer)
+    assert (sure == 1).all()
+
+
+def test_weights_are_scaled_until_everyone_is_expected_where_the_flows_are(problem, monkeypatch):
+    """The marginals of all chains add up to the counts, more closely the more sweeps there are."""
+    seen = []
+    kept = flow_polish.expect
+
+    def spy(marginal, *others):
+        kept(marginal, *others)
+        seen.append(marginal.sum(axis=1))
+
+    monkeypatch.setattr(flow_polish, "expect", spy)
+    answers = [track_flows(problem, seed) for seed in range(2)]
+    polish_flows(problem, problem.flows, HabitModel.learn(problem, answers), answers, rounds=12)
+    counts = problem.counts[problem.counts > 0]
+    wrong = [np.abs(each - counts).max() for each in seen]
+    assert wrong[-1] < 0.05
+    assert wrong[-1] < wrong[0]
+
+
+def test_habits_tell_people_apart_who_meet_every_night():
+    """Two people in one home, of whom one goes left and the other right every day; at noon strangers cross their ways."""
+    left, right = [2, 2, 0, 0, 0, 2], [2, 2, 4, 4, 4, 2]
+    stranger = [1, 0, 0, 1, 1, 1], [3, 4, 4, 3, 3, 3]
+    truth = line(*([*row] * 6 for row in (left, right, *stranger)), step="4h")
+    found = rk.Habits(effort="low").recover(flows=truth.flows())
+    assert rk.evaluate(found.trajectories, truth).accuracy == 1
+
+
+def test_flows_of_one_step_and_of_nobody_who_moves():
+    still = line([0, 0, 0], [1, 1, 1])
+    assert rk.evaluate(rk.Habits(effort="low").recover(flows=still.flows()).trajectories, still).accuracy == 1
+    moment = line([0], [1])
+    assert rk.Habits(effort="low").recover(moment.counts(), flows=moment.flows()).trajectories.steps == 1
+
+
+def test_a_saved_run_with_damaged_flows_is_refused(truth, tmp_path):
+    flows, counts = truth.flows(), truth.counts()
+    run = rk.Habits(effort="low").start(truth.locations, truth.calendar, people=truth.people)
+    run.feed(next(counts.days()), flows=flows)
+    run.save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz") as saved:
+        arrays = dict(saved)
+    assert rk.resume(tmp_path / "run.npz").days_done == 1
+    arrays["flow_count"] = arrays["flow_count"] + 1
+    np.savez(tmp_path / "other.npz", **arrays)
+    with pytest.raises(rk.errors.InvalidFile, match="damaged"):
+        rk.resume(tmp_path / "other.npz")
