@@ -101,14 +101,18 @@ class WrongDefence(rk.Defence):
         locations = release.locations
         if self.how == "other locations":
             locations = rk.Locations(locations.xy_km + 1)
-        return rk.Release(values, locations, release.calendar)
+        if self.how == "not take flows":
+            return rk.Release(values, locations, release.calendar)
+        return rk.Release(values, locations, release.calendar, pairs=release.pairs)
 
     def settings(self):
         settings = super().settings()
         return settings | {"seed_of_mine": 3} if self.how == "shows its seed" else settings
 
 
-@pytest.mark.parametrize("how", ["for the same seed", "says that it is exact", "other locations", "shows its seed"])
+@pytest.mark.parametrize(
+    "how", ["for the same seed", "says that it is exact", "other locations", "shows its seed", "not take flows"]
+)
 def test_a_wrong_defence_is_noticed(how):
     with pytest.raises(ContractBroken, match=how):
         check_defence(WrongDefence(how=how))

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from rekindle.model import Release as Release
     from rekindle.model import Trajectories as Trajectories
     from rekindle.repairing import repair as repair
+    from rekindle.repairing import repair_flows as repair_flows
     from rekindle.report import figures as figures
     from rekindle.sources.synthetic import SyntheticCity as SyntheticCity
 
@@ -82,7 +83,7 @@ _NAMES = {
     "write_counts write_dataset write_flows write_locations write_release write_trajectories",
     "membership": "infer_membership",
     "model": "AWAY Calendar Counts Dataset Flows Locations Release Trajectories",
-    "repairing": "repair",
+    "repairing": "repair repair_flows",
     "report": "figures",
     "sources.synthetic": "SyntheticCity",
 }

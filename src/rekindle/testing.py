@@ -20,7 +20,7 @@ from rekindle.attacks import Attack, Recovery, Run, resume
 from rekindle.defences import Defence
 from rekindle.errors import ContractBroken, InvalidData, RekindleError, Stopped
 from rekindle.model import AWAY, AppliedDefence, Calendar, Counts, Flows, Locations, Release, Trajectories
-from rekindle.repairing import repair
+from rekindle.repairing import repair, repair_flows
 
 __all__ = ["check_attack", "check_defence"]
 
@@ -161,7 +161,7 @@ def check_defence(defence: Defence, truth: Trajectories | None = None) -> None:
     """Check that a defence does what every defence must do; raise `ContractBroken` where it does not.
 
     It must leave its input unchanged, give the same release for the same seed, bring the truth to the locations and steps of
-    the release, with who is away and what was observed, say truthfully what it did, and leave a release that can be repaired.
+    the release, with who is away and what was observed, say truthfully what it did, take counts and flows, and leave a release that can be repaired.
 
     Parameters
     ----------
@@ -197,6 +197,20 @@ def check_defence(defence: Defence, truth: Trajectories | None = None) -> None:
         shown = ~release.withheld
         exact = np.array_equal(release.values[shown], coarse.counts().values[shown])
         _require(exact, f"{name} says that it is exact, but publishes other numbers.")
+
+    try:
+        flows = defence.seeded(5).of_flows(truth)
+    except InvalidData as error:
+        raise ContractBroken(f"{name} does not take flows: {error} Give `release.with_values(...)`.") from None
+    _require(defence.seeded(5).of_flows(truth) == flows, f"{name} gives another release of flows for the same seed.")
+    if defence.exact:
+        shown, true = ~flows.withheld, Release.of(coarse.flows())
+        exact = np.array_equal(flows.values[shown], true.values[shown]) and np.array_equal(
+            np.asarray(flows.pairs), np.asarray(true.pairs)
+        )
+        _require(exact, f"{name} says that it is exact, but publishes other flows.")
+    fitting = repair_flows(flows, coarse.people)
+    _require(fitting.calendar == coarse.calendar, f"{name} publishes flows of other steps than `coarsen` gives.")
 
     stated_at_all = bool(release.defences) or np.array_equal(release.values, counts.values)
     _require(stated_at_all, f"{name} is not stated by its release.")

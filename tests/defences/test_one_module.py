@@ -38,7 +38,7 @@ class NoNights(Defence):
     def _change(self, release: Release) -> Release:
         hours = release.calendar.times().astype("datetime64[h]").astype(int) % 24
         night = np.broadcast_to((hours < self.until)[:, None], release.values.shape)
-        return Release(np.where(night, np.nan, release.values), release.locations, release.calendar)
+        return release.with_values(np.where(night, np.nan, release.values))
 '''
 
 

@@ -144,3 +144,32 @@ def test_flows_are_not_counts(tmp_path):
     rk.write_flows(tmp_path / "flows.csv", TRUTH.flows())
     with pytest.raises(rk.errors.InvalidFile, match="holds flows"):
         rk.read_counts(tmp_path / "flows.csv", TRUTH.locations)
+
+
+# Releases of flows
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("stayers", [True, False])
+def test_releases(tmp_path, ending, stayers):
+    """Zeros and withheld numbers are written, so that what is read is what was published."""
+    release = rk.Suppress(below=2, zeros=False).of_flows(TRUTH, stayers=stayers)
+    path = tmp_path / f"release.{ending}"
+    rk.write_release(path, release)
+    assert rk.read_release(path, TRUTH.locations) == release
+    with pytest.raises(rk.errors.InvalidSetting, match="long form"):
+        rk.write_release(tmp_path / "wide.csv", release, form="wide")
+
+
+def test_a_published_table(tmp_path):
+    path = tmp_path / "od.csv"
+    rows = ["08:00,a,b,12", "08:00,a,a,<10", "09:00,,a,30", "09:00,a,b,*"]
+    path.write_text(HEAD + "".join(f"2024-03-01 {row}\n" for row in rows))
+    places = rk.Locations([[0, 0], [1, 0]], ["a", "b"])
+    release = rk.read_release(path, places)
+    assert release.pairs.tolist() == [[rk.AWAY, 0], [0, 0], [0, 1]]
+    assert np.array_equal(release.values, [[np.nan, np.nan, 12], [30, np.nan, np.nan]], equal_nan=True)
+    assert rk.read_release(path, places, absent="zero").values[0, 0] == 0
+    path.write_text(path.read_text() + "2024-03-01 09:00,,a,30\n")
+    with pytest.raises(rk.errors.InvalidFile, match=r"row 3 is listed twice at 2024-03-01 09:00:00"):
+        rk.read_release(path, places)

@@ -107,3 +107,28 @@ def test_reads_what_a_later_version_states():
 def test_a_stated_defence_that_cannot_be(name, value):
     with pytest.raises(rk.errors.InvalidData, match=name):
         AppliedDefence.from_json({"name": "Sample", name: value})
+
+
+# Flows
+
+
+def test_pairs_are_checked():
+    places, calendar = rk.Locations([[0, 0], [1, 1]]), rk.Calendar("2024-03-01", "1h")
+    good = [[0, 1], [rk.AWAY, 0]]
+    release = Release([[1.0, 2.0]], places, calendar, pairs=good)
+    assert repr(release).startswith("Release(flows between 2 pairs, 1 steps")
+    assert release != Release([[1.0, 2.0]], places, calendar)
+    assert release.to_frame().rows()[1][1:] == (None, "0", 2.0)
+    assert release.with_values([[3.0, 4.0]]).pairs.tolist() == good
+    for pairs, words in [
+        ([[0, 2], [0, 0]], "none of 2 locations"),
+        ([[rk.AWAY, rk.AWAY], [0, 0]], "none of 2"),
+        ([[0, 1], [0, 1]], "two columns"),
+        ([[0, 1]], "2 columns for 1 pairs"),
+        ([0, 1], "shape"),
+        ([[0.0, 1.0], [1.0, 0.0]], "whole numbers"),
+    ]:
+        with pytest.raises(rk.errors.InvalidData, match=words):
+            Release([[1.0, 2.0]], places, calendar, pairs=pairs)
+    with pytest.raises(rk.errors.InvalidData, match="from nowhere to '0' is inf"):
+        Release([[1.0, np.inf]], places, calendar, pairs=good)

@@ -12,9 +12,9 @@ from rekindle.checking.rules import RULES, Settings, Subject
 from rekindle.checking.table import Table, read_published_table, to_table
 from rekindle.checks import choice
 from rekindle.errors import InvalidFile, InvalidSetting
-from rekindle.model import Counts, Release
+from rekindle.model import Counts, Flows, Release
 
-Checkable = Table | Release | Counts | str | Path
+Checkable = Table | Release | Counts | Flows | str | Path
 
 
 def check(
@@ -53,7 +53,7 @@ def check(
 def _table(data: Checkable, value: str | None) -> Table:
     if isinstance(data, Table):
         return data
-    if isinstance(data, (Release, Counts)):
+    if isinstance(data, (Release, Counts, Flows)):
         return to_table(data)
     if isinstance(data, (str, Path)):
         return read_published_table(data, value=value)

@@ -16,7 +16,7 @@ from rekindle.io.safety.untrusted import reading
 from rekindle.io.tables.columns import times
 from rekindle.io.tables.release import WITHHELD, is_withheld
 from rekindle.io.tables.table import read_table
-from rekindle.model import Counts, Release
+from rekindle.model import Counts, Flows, Release
 
 TIME_COLUMNS = ("datetime", "timestamp", "time", "date", "day", "hour", "start")
 VALUE_COLUMNS = ("count", "value", "n", "number", "people", "visitors", "trips", "devices", "flow")
@@ -133,20 +133,19 @@ class Table:
         return f"Table({self.name!r}, {self.frame.height} numbers by {', '.join(('time', *self.keys))})"
 
 
-def to_table(data: Release | Counts, name: str = "release") -> Table:
-    """A release or counts as a table; rows are numbered as `write_release` writes them."""
+def to_table(data: Release | Counts | Flows, name: str = "release") -> Table:
+    """A release, counts or flows as a table; rows are numbered as `write_release` writes them."""
     release = data if isinstance(data, Release) else Release.of(data)
-    locations = len(release.locations)
-    frame = pl.DataFrame(
-        {
-            "row": np.arange(1, release.values.size + 1),
-            "time": np.repeat(release.calendar.times().astype("datetime64[us]"), locations),
-            "location": pl.Series(release.locations.ids * release.steps),
-            "value": pl.Series(release.values.ravel(), nan_to_null=True),
-            "most": pl.Series([None], dtype=pl.Float64).new_from_index(0, release.values.size),
-        }
+    keys = ("location",) if release.pairs is None else ("origin", "destination")
+    frame = release.to_frame().select(
+        pl.int_range(1, release.values.size + 1, dtype=pl.Int64).alias("row"),
+        pl.col("datetime").cast(pl.Datetime("us")).alias("time"),
+        # Null is for totals; people who come or go do so from nowhere.
+        pl.col(keys).cast(pl.String).fill_null("away"),
+        pl.col("count").fill_nan(None).alias("value"),
+        pl.lit(None, pl.Float64).alias("most"),
     )
-    return Table(name, frame, ("location",))
+    return Table(name, frame, keys)
 
 
 def read_published_table(

@@ -7,13 +7,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.model import AppliedDefence, Calendar, Counts, Release, Trajectories
+from rekindle.model import AppliedDefence, Calendar, Counts, Flows, Release, Trajectories
 
 FACTS = [one.name for one in dataclasses.fields(AppliedDefence) if one.name not in ("name", "settings", "label")]
 
@@ -48,17 +49,46 @@ class Defence(ABC):
     keeps_sensitivity: ClassVar[bool] = False
     simulated: bool = False
 
-    def __call__(self, data: Trajectories | Counts | Release) -> Release:
+    def __call__(self, data: Trajectories | Counts | Flows | Release) -> Release:
         """Give what would be published.
 
         Parameters
         ----------
         data
-            The people, their counts, or a release to which more is to be done. It is left unchanged.
+            The people, their counts or flows, or a release to which more is to be done. It is left unchanged. Of people
+            their counts are published; of their flows, see `of_flows`.
         """
         before = _release(data)
         after = self._change(before)
-        return Release(after.values, after.locations, after.calendar, (*before.defences, self.applied(before)))
+        done = (*before.defences, self.applied(before))
+        return Release(after.values, after.locations, after.calendar, done, after.pairs)
+
+    def of_flows(
+        self, truth: Trajectories, window: str | timedelta | None = None, *, stayers: bool = True
+    ) -> Release:
+        """Give what would be published of the flows of people.
+
+        A sample and longer steps come first, and change the people whose flows are counted; the other defences change the
+        numbers.
+
+        Parameters
+        ----------
+        truth
+            The people. They are left unchanged.
+        window, stayers
+            As in `Trajectories.flows`; by default windows of a step.
+        """
+        done: tuple[AppliedDefence, ...] = ()
+        left = list(self.defences) if isinstance(self, Chain) else [self]
+        while any(one.needs_people or one.calendar(truth.calendar) != truth.calendar for one in left):
+            if not (left[0].exact and left[0].keeps_sensitivity):
+                break  # what it does to numbers would be lost, so that the one that needs the people refuses
+            done += (left[0].applied(),)
+            truth = left.pop(0).coarsen(truth)
+        release = Release.of(truth.flows(window, stayers=stayers), done)
+        for one in left:
+            release = one(release)
+        return release
 
     @abstractmethod
     def _change(self, release: Release) -> Release:
@@ -157,7 +187,7 @@ class Chain(Defence):
         first, *others = [one.label for one in self.defences] or ["As given"]
         return ", then ".join([first, *(one[0].lower() + one[1:] for one in others)])
 
-    def __call__(self, data: Trajectories | Counts | Release) -> Release:
+    def __call__(self, data: Trajectories | Counts | Flows | Release) -> Release:
         """See `Defence`."""
         done: tuple[AppliedDefence, ...] = ()
         for one in self.defences:
@@ -198,12 +228,12 @@ class Chain(Defence):
         return " -> ".join(one.describe() for one in self.defences) or "as it is"
 
 
-def _release(data: Trajectories | Counts | Release, done: tuple[AppliedDefence, ...] = ()) -> Release:
+def _release(data: Trajectories | Counts | Flows | Release, done: tuple[AppliedDefence, ...] = ()) -> Release:
     """Take data as a release to which that was done before."""
     if isinstance(data, Release):
         return data
     if isinstance(data, Trajectories):
         data = data.counts()
-    if not isinstance(data, Counts):
-        raise InvalidData(f"A defence takes Trajectories, Counts or a Release, not {type(data).__name__}.")
-    return Release(data.values, data.locations, data.calendar, done)
+    if not isinstance(data, (Counts, Flows)):
+        raise InvalidData(f"A defence takes Trajectories, Counts, Flows or a Release, not {type(data).__name__}.")
+    return Release.of(data, done)

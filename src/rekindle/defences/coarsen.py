@@ -77,12 +77,16 @@ class CoarserSpace(Defence):
 
     def _change(self, release: Release) -> Release:
         locations, index = self.merge(release.locations)
+        pairs = release.pairs
+        if pairs is not None:
+            pairs, index = np.unique(np.append(index, AWAY)[pairs], axis=0, return_inverse=True)  # -1 is the last
+            index = index.ravel()
         order = np.argsort(index, kind="stable")
-        starts = np.searchsorted(index[order], np.arange(len(locations)))
+        starts = np.searchsorted(index[order], np.arange(index.max() + 1))
         parts = release.values[:, order]
         sums = np.add.reduceat(np.nan_to_num(parts), starts, axis=1)
         withheld = np.logical_and.reduceat(np.isnan(parts), starts, axis=1)
-        return Release(np.where(withheld, np.nan, sums), locations, release.calendar)
+        return Release(np.where(withheld, np.nan, sums), locations, release.calendar, pairs=pairs)
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
         """Put everyone into the cells; those who are away stay away."""
@@ -130,8 +134,13 @@ class CoarserTime(Defence):
         return times
 
     def _change(self, release: Release) -> Release:
-        every = self._every(release.calendar)
-        return Release(release.values[::every], release.locations, self.calendar(release.calendar))
+        if release.pairs is not None:
+            raise InvalidSetting(
+                f"{self.describe()} cannot be done to flows: who went where in a longer time does not follow from shorter "
+                f"ones. Count them anew, with `truth.flows(window={self.step!r})`."
+            )
+        values = release.values[:: self._every(release.calendar)]
+        return release.with_values(values, calendar=self.calendar(release.calendar))
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
         """Keep the first step of each longer one; those who are away at it are away."""

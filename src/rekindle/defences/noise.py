@@ -28,8 +28,8 @@ SENSITIVITY: dict[str, int] = {"add-remove": 1, "substitute": 2}
 class Budget:
     """What a release spends: epsilon of pure differential privacy, for each unit that may be protected.
 
-    Everyone is counted once at a step, or not at all. An event is one person at one step; a person-day is all events of a
-    person within 24 hours; a person is all of theirs. By sequential composition epsilon adds up over the events, and all
+    Everyone is counted once at a step, or not at all. An event is one person at one step, or of flows in one window; a
+    person-day is all events of a person within 24 hours; a person is all of theirs. By sequential composition epsilon adds up over the events, and all
     steps are taken as events: a person who is away at some of them spends less.
 
     Attributes
@@ -206,10 +206,15 @@ class Noise(Defence):
                     "noise on its numbers. Use a list that was fixed without the data, such as all towers or a grid over "
                     "given bounds, and declare it public: `locations.declare_public()`."
                 )
+            if release.pairs is not None and not release.has_all_pairs:
+                raise InvalidSetting(
+                    "Noise for publication needs a number for every pair of locations: which pairs anyone went between says "
+                    "by itself where somebody was. Publish `Release.of(flows, all_pairs=True)`."
+                )
             noisy = self._with_opendp(values.astype(np.int64), budget)
         else:
             noisy = values + self.draw(np.random.default_rng(self.seed), budget.scale, values.shape)
-        return Release(noisy, release.locations, release.calendar)
+        return release.with_values(noisy)
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -52,7 +52,7 @@ class Suppress(Defence):
                 f"{self.describe()} would withhold all {values.size} numbers: the largest is "
                 f"{np.nanmax(release.values):g}. Use a lower threshold, larger cells or more people."
             )
-        return Release(values, release.locations, release.calendar)
+        return release.with_values(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class Round(Defence):
                 f"{self.describe()} would turn every number into 0: the largest is {np.nanmax(release.values):g}. "
                 "Use a smaller base."
             )
-        return Release(values, release.locations, release.calendar)
+        return release.with_values(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,4 +117,4 @@ class Cap(Defence):
         return self.at
 
     def _change(self, release: Release) -> Release:
-        return Release(np.minimum(release.values, self.at), release.locations, release.calendar)
+        return release.with_values(np.minimum(release.values, self.at))

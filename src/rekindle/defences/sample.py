@@ -12,7 +12,7 @@ import numpy as np
 from rekindle import checks
 from rekindle.defences.base import Defence, NothingLeft
 from rekindle.errors import InvalidData
-from rekindle.model import Counts, Release, Trajectories
+from rekindle.model import Counts, Flows, Release, Trajectories
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +54,14 @@ class Sample(Defence):
         """See `AppliedDefence`."""
         return self.share
 
-    def __call__(self, data: Trajectories | Counts | Release) -> Release:
+    def __call__(self, data: Trajectories | Counts | Flows | Release) -> Release:
         """See `Defence`; `data` must be trajectories."""
         if not isinstance(data, Trajectories):
             raise InvalidData(
                 f"{self.describe()} needs the people themselves, not {type(data).__name__}: from counts alone nobody can "
                 "be left out. Give it trajectories (the truth of a dataset), before any other defence."
             )
-        counts = self.coarsen(data).counts()
-        return Release(counts.values, counts.locations, counts.calendar, (self.applied(),))
+        return Release.of(self.coarsen(data).counts(), (self.applied(),))
 
     def _change(self, release: Release) -> Release:
         return self(release)

@@ -60,6 +60,11 @@ class Observations:
         """(steps, locations) bool: where nothing but the limits is known of a count."""
         return np.isnan(self.value)
 
+    @property
+    def doubt(self) -> Floats:
+        """(steps, locations) float64: the variance, in which a hidden number that was seen as certain is not."""
+        return np.where(self.hidden & (self.variance == 0), NOTHING, self.variance)
+
     def filled(self, totals: NDArray[np.int64]) -> Floats:
         """Share the people who are in no published number evenly among the numbers that may hide them.
 

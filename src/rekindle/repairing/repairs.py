@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.checks import whole
+from rekindle.errors import InvalidData
 from rekindle.model import Calendar, Counts, Release
 from rekindle.repairing.observations import NOTHING, Floats, exact_totals, observe
 from rekindle.repairing.people import adds_up_to, guess_people
@@ -48,16 +49,19 @@ def repair(release: Release | Counts, people: int | None = None) -> Counts:
         if people is None:
             return release
         release = Release.of(release)
+    if release.pairs is not None:
+        raise InvalidData("This is a release of flows; repair it with `repair_flows`.")
     return smoothed(release, guess_people(release) if people is None else whole("people", people, least=1))
 
 
 def smoothed(release: Release, people: int) -> Counts:
     """Smooth the numbers of each location in time."""
+    return _repaired(release, people, smooth_shares)
 
-    def guess(value: Floats, variance: Floats, totals: Totals) -> Floats:
-        return smooth(value, variance, float(totals.mean()) / value.shape[1])
 
-    return _repaired(release, people, guess)
+def smooth_shares(value: Floats, variance: Floats, totals: Totals) -> Floats:
+    """Smooth numbers in time; one of which nothing is seen has an even share of the people."""
+    return smooth(value, variance, float(totals.mean()) / value.shape[1])
 
 
 def frozen(release: Release, people: int) -> Counts:
@@ -125,8 +129,7 @@ def _repaired(
         return Counts(values, release.locations, release.calendar, people)
     seen = observe(release)
     totals = totals_of(release, seen, people)
-    variance = np.where(seen.hidden & (seen.variance == 0), NOTHING, seen.variance)
-    guessed = guess(seen.filled(totals), variance, totals)
+    guessed = guess(seen.filled(totals), seen.doubt, totals)
     rounded = loose & (seen.low < seen.high) & ~release.withheld
     low, high = np.where(rounded, 0.0, seen.low), np.where(rounded, np.inf, seen.high)
     table = nearest_counts(guessed, totals, low, high, seen.open_above)

@@ -194,6 +194,25 @@ def _calendar(when: NDArray[np.datetime64], step: timedelta | None, long: bool) 
     return Calendar(distinct[0].astype(datetime), step, len(distinct))
 
 
+def calendar_with_gaps(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Calendar, NDArray[np.int64]]:
+    """Find the calendar of the times in a file, and the step of each row."""
+    distinct = np.unique(when)
+    if step is None:
+        step = usual_step(distinct)
+    offset = (when - distinct[0]).astype(np.int64)
+    seconds = max(int(step.total_seconds()), 1)
+    wrong = np.flatnonzero(offset % seconds)
+    if len(wrong):
+        raise InvalidData(
+            f"row {wrong[0] + 1}: {clock(when[wrong[0]])} is not a whole number of steps of {step} after "
+            f"the first time, {clock(distinct[0])}."
+        )
+    rows = offset // seconds
+    if rows.max() >= 10_000_000:
+        raise InvalidData(f"its times span {rows.max() + 1} steps of {step}; more than 10 million is not supported.")
+    return Calendar(distinct[0].astype(datetime), step, int(rows.max()) + 1), rows
+
+
 def usual_step(distinct: NDArray[np.datetime64]) -> timedelta:
     """Find the most frequent interval between times, which are distinct and in order."""
     if len(distinct) < 2:

@@ -14,8 +14,7 @@ from rekindle.errors import InvalidData
 from rekindle.frames import name_column
 from rekindle.io.safety.untrusted import check_unfolded, in_file
 from rekindle.io.tables.columns import bad_cell, positions, require, step_numbers, whole_numbers
-from rekindle.io.tables.counts import FLOWS, Layout
-from rekindle.io.tables.release import calendar_with_gaps
+from rekindle.io.tables.counts import FLOWS, Layout, calendar_with_gaps
 from rekindle.io.tables.table import write_table
 from rekindle.model import AWAY, Calendar, Flows, Locations
 from rekindle.model.calendar import format_step, parse_step
@@ -93,7 +92,7 @@ def flows_from_table(
     """Take flows of one window from a table."""
     require(table, {"datetime", *FLOWS}, path)
     step = step_numbers(table["datetime"], path, calendar)
-    origin, destination = (ends(table[name], path, locations) for name in ("origin", "destination"))
+    origin, destination = (locations_of(table[name], path, locations) for name in ("origin", "destination"))
     count = whole_numbers(table.select("count"), path)[:, 0]
     if stayers is None:
         stayers = bool((origin == destination).any())
@@ -103,7 +102,7 @@ def flows_from_table(
         return Flows(step, origin, destination, count, locations, calendar, stayers=stayers, people=people)
 
 
-def ends(column: pl.Series, path: str | Path, locations: Locations) -> NDArray[np.int64]:
+def locations_of(column: pl.Series, path: str | Path, locations: Locations) -> NDArray[np.int64]:
     """The index of each row's location; `AWAY` where there is none."""
     there = column.is_not_null().to_numpy()
     found = np.full(len(column), AWAY)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -14,13 +15,14 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from rekindle.checks import choice
-from rekindle.errors import InvalidData, InvalidFile, OutputExists
+from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExists
 from rekindle.io.safety.files import read_json, write_json
 from rekindle.io.safety.untrusted import check_unfolded, in_file
 from rekindle.io.tables.columns import names
-from rekindle.io.tables.counts import FORMS, Layout, clock, usual_step, wide_table
+from rekindle.io.tables.counts import FORMS, Layout, calendar_with_gaps, wide_table
+from rekindle.io.tables.flows import locations_of, of_window
 from rekindle.io.tables.table import write_table
-from rekindle.model import AppliedDefence, Calendar, Locations, Release
+from rekindle.model import AppliedDefence, Locations, Release
 from rekindle.model.calendar import parse_step
 
 WITHHELD = (
@@ -54,17 +56,20 @@ def read_release(
     Parameters
     ----------
     path
-        Long form: columns ``datetime, location, count``. Wide form: ``datetime`` and one column for each location.
+        Long form: columns ``datetime, location, count``; of flows ``datetime, origin, destination, count``, see `read_flows`.
+        Wide form: ``datetime`` and one column for each location.
     locations
         The locations, or a file of them; without, as in `read_counts`.
     absent
-        What it means in long form that there is no row for a location at a step: "withheld" (the default, as publishers
+        What it means in long form that there is no row for a location (or for a flow that others steps have) at a step:
+        "withheld" (the default, as publishers
         leave out what they withhold) or "zero".
     withheld
         Texts that stand for a withheld number in a csv file, in any case of letters; by default the usual ones, such as
         ``*``, ``..`` and ``c``. So do ``<10`` and the like. In parquet it is a null or NaN.
     step
-        The interval between steps. Without, it is the most frequent one in the file. A step without any row is absent.
+        The interval between steps; of flows, how long a window is. Without, it is the most frequent one in the file. A step
+        without any row is absent.
     cell_km
         Side of those cells in km.
     """
@@ -74,23 +79,34 @@ def read_release(
 def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: str | timedelta | None) -> Release:
     """Take a release from a table that was opened."""
     choice("absent", absent, ABSENT)
-    path, table, locations, long = layout.path, layout.table, layout.locations, layout.long
+    path, locations = layout.path, layout.locations
     with in_file(path):
-        columns = layout.columns() if not long else locations.indices(layout.ids)
-        calendar, rows = calendar_with_gaps(layout.when, None if step is None else parse_step(step))
-        if long:
+        interval, pairs = None if step is None else parse_step(step), None
+        if layout.flows:
+            chosen, interval = of_window(layout.table, path, interval)
+            layout = dataclasses.replace(layout, table=layout.table.filter(chosen), when=layout.when[chosen])
+        table, long = layout.table, layout.long
+        calendar, rows = calendar_with_gaps(layout.when, interval)
+        columns = locations.indices(layout.ids) if long else layout.columns()
+        width, places = len(locations), np.zeros(len(rows), dtype=np.int64)
+        if layout.flows:
+            ends = np.stack(
+                [locations_of(table[name], path, locations) for name in ("origin", "destination")], axis=1
+            )
+            pairs, places = np.unique(ends, axis=0, return_inverse=True)
+            width, places = len(pairs), places.ravel()
+        elif long:
             lookup = dict(zip(layout.ids, columns.tolist(), strict=True))
             places = names(table["location"], path).replace_strict(lookup, return_dtype=pl.Int64).to_numpy()
-        else:
-            places = np.zeros(len(rows), dtype=np.int64)
-        _, first, frequency = np.unique(rows * len(locations) + places, return_index=True, return_counts=True)
+        _, first, frequency = np.unique(rows * width + places, return_index=True, return_counts=True)
         if frequency.max() > 1:
             row = int(first[frequency.argmax()])
-            what = f"location {locations.ids[places[row]]!r}" if long else "the step"
+            what = f"location {locations.ids[places[row]]!r}" if long and pairs is None else "the step"
+            what = what if pairs is None else f"the flow of row {row + 1}"
             raise InvalidFile(path, f"{what} is listed twice at {calendar.time(int(rows[row]))}.")
-        check_unfolded(path, 8 * (calendar.steps or 0) * len(locations), 8 * table.height * table.width)
+        check_unfolded(path, 8 * (calendar.steps or 0) * width, 8 * table.height * table.width)
         missing = 0.0 if absent == "zero" and long else np.nan
-        values = np.full((calendar.steps or 0, len(locations)), missing)
+        values = np.full((calendar.steps or 0, width), missing)
         found = published_numbers(layout, withheld)
         if long:
             values[rows, places] = found[:, 0]
@@ -98,26 +114,7 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
             values[np.ix_(rows, columns)] = found
         defences, public = _read_statement(path)
         locations = locations if public is None else locations.declare_public(public)
-        return Release(values, locations, calendar, defences)
-
-
-def calendar_with_gaps(when: NDArray[np.datetime64], step: timedelta | None) -> tuple[Calendar, NDArray[np.int64]]:
-    """Find the calendar of the times in a file, and the step of each row."""
-    distinct = np.unique(when)
-    if step is None:
-        step = usual_step(distinct)
-    offset = (when - distinct[0]).astype(np.int64)
-    seconds = max(int(step.total_seconds()), 1)
-    wrong = np.flatnonzero(offset % seconds)
-    if len(wrong):
-        raise InvalidData(
-            f"row {wrong[0] + 1}: {clock(when[wrong[0]])} is not a whole number of steps of {step} after "
-            f"the first time, {clock(distinct[0])}."
-        )
-    rows = offset // seconds
-    if rows.max() >= 10_000_000:
-        raise InvalidData(f"its times span {rows.max() + 1} steps of {step}; more than 10 million is not supported.")
-    return Calendar(distinct[0].astype(datetime), step, int(rows.max()) + 1), rows
+        return Release(values, locations, calendar, defences, pairs)
 
 
 def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> NDArray[np.float64]:
@@ -161,7 +158,8 @@ def write_release(
     release
         What to write. Whole numbers are written without decimals.
     form
-        "long": one row for each location and step, zeros and withheld ones included. "wide": a column for each location.
+        "long": one row for each location (or flow) and step, zeros and withheld ones included. "wide": a column for each
+        location, not for flows.
     overwrite
         Replace a file that is there.
     """
@@ -171,7 +169,11 @@ def write_release(
     def column(values: NDArray[np.float64]) -> pl.Series:
         return pl.Series(values, dtype=pl.Float64, nan_to_null=True).cast(kind)
 
-    if choice("form", form, FORMS) == "wide":
+    if choice("form", form, FORMS) == "wide" and release.pairs is not None:
+        raise InvalidSetting(
+            "`form` is 'wide', but flows have an origin and a destination; they are written in long form."
+        )
+    if form == "wide":
         table = wide_table(release.calendar, release.locations, [column(one) for one in release.values.T])
     else:
         table = release.to_frame().with_columns(count=column(release.values.ravel()))
