@@ -175,3 +175,29 @@ def test_a_coarse_release_is_read_at_the_detail_of_the_counts():
 def test_ranks_are_those_of_scipy():
     for values in (np.array([3.0, 1.0, 3.0, 2.0]), np.random.default_rng(0).integers(0, 6, 20).astype(float)):
         assert np.array_equal(_mean_ranks(values), stats.rankdata(values))
+
+
+# Flows
+
+
+def test_flows_as_they_are_lose_nothing():
+    truth = random_truth(np.random.default_rng(2), people=30, places=9, steps=30, away=0.2)
+    flows = truth.flows()
+    found = utility(flows, flows)
+    assert found.count_error == found.flow_error == found.profile_error == found.withheld == 0
+    assert found.busiest_rank_correlation == 1
+    moving = truth.flows(stayers=False)
+    assert utility(moving, moving).count_error == 0
+
+
+def test_withheld_and_merged_flows_are_lost():
+    truth = line([0, 1, 2, 2], [0, 1, 1, 1], [0, 3, 3, 3])
+    flows = truth.flows()
+    small = utility(flows, rk.Suppress(below=2)(flows))
+    assert small.flow_error == pytest.approx(2 / 4)  # of four moves, two together are published
+    assert small.count_error == pytest.approx(7 / 9)
+    assert small.withheld == rk.Suppress(below=2)(flows).withheld.mean() > 0.5
+    merged = utility(flows, rk.CoarserSpace(km=2.0)(flows))
+    assert 0 < merged.flow_error <= 2
+    with pytest.raises(rk.errors.InvalidData, match="release of counts"):
+        utility(flows, truth.counts())

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from rekindle.cli.console import console, print_json, say, showing_progress, table
 from rekindle.cli.formats import Case, print_cases
 from rekindle.cli.options import GateFormat, Mapping, MemoryLimit, Overwrite, Quiet
-from rekindle.cli.shared import check_output, label, read_truth, short
+from rekindle.cli.shared import check_output, label, read_input, short
 from rekindle.errors import InvalidFile
-from rekindle.evaluation import Evaluation, Metric, PerPerson, ReferenceScores, reference_scores
+from rekindle.evaluation import Evaluation, Metric, PerPerson, ReferenceScores, Spread, reference_scores
 from rekindle.evaluation import evaluate as compare
 from rekindle.evaluation.confidence import Confidence, assess_confidence
 from rekindle.io import read_recovery
@@ -58,7 +58,10 @@ def evaluate(
     found = read_recovery(recovery)
     if not found.trajectories.steps:
         raise InvalidFile(recovery, "the recovery has no finished day yet.")
-    truth = read_truth(dataset).during(found.trajectories.calendar)
+    data = read_input(dataset)
+    if data.truth is None:
+        raise InvalidFile(dataset, "there is no truth.parquet in it, so there is nothing to compare with.")
+    truth = data.truth.during(found.trajectories.calendar)
     target = json or recovery / EVALUATION
     with output(target):
         with showing_progress("Matching people") as progress:
@@ -66,8 +69,8 @@ def evaluate(
             result = compare(
                 found.trajectories, truth, mapping=method, leave_out=found.known_people, progress=progress
             )
-            others = truth.without(found.known_people)
-            beside = reference_scores(others, seeds=seeds, mapping=method) if seeds else None
+            others, orders = truth.without(found.known_people), (1,) if data.flows else ()
+            beside = reference_scores(others, seeds=seeds, mapping=method, orders=orders) if seeds else None
             sure = None
             if found.confidence is not None and not found.known_people:
                 sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=result.mapping)
@@ -89,7 +92,8 @@ def _cases(result: Evaluation, beside: ReferenceScores | None) -> list[Case]:
     for metric in _said(result):
         other = ""
         if beside:
-            other = f" (naive {short(beside.naive[metric.name])}, chance {short(beside.chance[metric.name])})"
+            others = reversed(beside.by_name.items())
+            other = f" ({', '.join(f'{name} {short(scores[metric.name])}' for name, scores in others)})"
         cases.append(Case(name=metric.name, what=f"{short(result.scores[metric.name])}{other}: {metric.meaning}."))
     return cases
 
@@ -101,13 +105,12 @@ def _said(result: Evaluation) -> list[Metric[PerPerson]]:
 
 def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Confidence | None = None) -> None:
     """Print the tables."""
-    head = ["", name] + (["naive", "chance"] if beside else [])
+    others: dict[str, dict[str, Spread]] = dict(reversed(beside.by_name.items())) if beside else {}
+    head = ["", name, *others]
     rows = []
     for metric in _said(result):
-        row = [label(metric), short(result.scores[metric.name])]
-        if beside:
-            row += [short(beside.naive[metric.name]), short(beside.chance[metric.name])]
-        rows.append(row)
+        beside_it = (short(scores[metric.name]) for scores in others.values())
+        rows.append([label(metric), short(result.scores[metric.name]), *beside_it])
     console.print(table("How much was recovered", head, rows))
     rows = [
         [f"{k} location{'s' if k > 1 else ''}", f"{result.truth_uniqueness[k]:.3f}", f"{result.uniqueness[k]:.3f}"]
@@ -152,7 +155,7 @@ def to_json(
     if sure is not None:
         values["confidence"] = sure.to_json()
     if beside:
-        for name, spreads in (("chance", beside.chance), ("naive", beside.naive)):
+        for name, spreads in beside.by_name.items():
             values[name] = {
                 metric: None if np.isnan(spread.mean) else vars(spread) for metric, spread in spreads.items()
             }

@@ -5,6 +5,7 @@ from rekindle.evaluation.exposure import Exposure, agreement, expose
 from rekindle.evaluation.lookup import KNOWN_POINTS, Lookup, look_up, unique_points
 from rekindle.evaluation.mapping import Mapping, map_people
 from rekindle.evaluation.metrics import Metric
+from rekindle.evaluation.mixing import mix_identities
 from rekindle.evaluation.people import PersonScores
 from rekindle.evaluation.scores import (
     METRICS,
@@ -43,6 +44,7 @@ __all__ = [
     "implied_flows",
     "look_up",
     "map_people",
+    "mix_identities",
     "precision_curve",
     "reference_scores",
     "top_locations",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rekindle import checks
 from rekindle.attacks import Chance, Naive
 from rekindle.evaluation.mapping import Mapping, MappingMethod, resolve_mapping
 from rekindle.evaluation.metrics import Metric
+from rekindle.evaluation.mixing import mix_identities
 from rekindle.evaluation.people import PersonScores, check_comparable, of_matched, ratio, score_people
 from rekindle.evaluation.unique import count_sets
 from rekindle.frames import Frame, Library, html_table, to_frame
@@ -341,10 +343,19 @@ class ReferenceScores:
         By the name of the metric: everyone placed at random.
     naive
         By the name of the metric: as many as possible stay.
+    flows
+        By order, and the name of the metric: what flows of that order leave open, see `mix_identities`.
     """
 
     chance: dict[str, Spread]
     naive: dict[str, Spread]
+    flows: dict[int, dict[str, Spread]] = field(default_factory=dict)
+
+    @property
+    def by_name(self) -> dict[str, dict[str, Spread]]:
+        """All of them, by what they are called."""
+        flows = {f"flows of order {order}": scores for order, scores in self.flows.items()}
+        return {"chance": self.chance, "naive": self.naive, **flows}
 
     def to_frame(self, library: Library = "polars") -> Frame:
         """One row for each reference and known metric: reference, metric, mean, sd.
@@ -356,7 +367,7 @@ class ReferenceScores:
         """
         rows = [
             {"reference": name, "metric": metric, "mean": spread.mean, "sd": spread.sd}
-            for name, scores in (("chance", self.chance), ("naive", self.naive))
+            for name, scores in self.by_name.items()
             for metric, spread in scores.items()
             if not np.isnan(spread.mean)
         ]
@@ -366,7 +377,9 @@ class ReferenceScores:
         return f"ReferenceScores(accuracy by chance {self.chance['accuracy']}, naive {self.naive['accuracy']})"
 
 
-def reference_scores(truth: Trajectories, *, seeds: int = 5, mapping: MappingMethod = "optimal") -> ReferenceScores:
+def reference_scores(
+    truth: Trajectories, *, seeds: int = 5, mapping: MappingMethod = "optimal", orders: Collection[int] = ()
+) -> ReferenceScores:
     """Measure chance (everyone placed at random) and the naive attack (people stay), each over several seeds.
 
     Parameters
@@ -377,16 +390,23 @@ def reference_scores(truth: Trajectories, *, seeds: int = 5, mapping: MappingMet
         How many seeds to average over.
     mapping
         How recovered people are matched with true ones, as in `evaluate`.
+    orders
+        Also measure what flows of these orders leave open, see `mix_identities`: 1 for the flows that are published.
     """
     checks.whole("seeds", seeds, least=1)
     counts = truth.counts()
-    found: list[dict[str, Spread]] = []
-    for attack in (Chance, Naive):
+
+    def measure(guess: Callable[[int], Trajectories]) -> dict[str, Spread]:
         scores = []
         for seed in range(seeds):
-            guess = attack(seed=seed).recover(counts).trajectories
+            found = guess(seed)
             if mapping == "names":  # the guess is also at who is who
-                guess = Trajectories(guess.cells, guess.locations, guess.calendar, truth.people_ids)
-            scores.append(_score(compare_people(guess, truth, resolve_mapping(mapping, guess, truth))))
-        found.append({name: Spread.of([each[name] for each in scores]) for name in scores[0]})
-    return ReferenceScores(*found)
+                found = Trajectories(found.cells, found.locations, found.calendar, truth.people_ids)
+            scores.append(_score(compare_people(found, truth, resolve_mapping(mapping, found, truth))))
+        return {name: Spread.of([each[name] for each in scores]) for name in scores[0]}
+
+    return ReferenceScores(
+        measure(lambda seed: Chance(seed=seed).recover(counts).trajectories),
+        measure(lambda seed: Naive(seed=seed).recover(counts).trajectories),
+        {order: measure(partial(mix_identities, truth, order)) for order in orders},
+    )

@@ -7,7 +7,7 @@ So every loss counts, whether it comes from noise, from withholding or from lost
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from rekindle import checks
 from rekindle.errors import InvalidData
 from rekindle.evaluation.metrics import Metric
-from rekindle.model import Calendar, Counts, Locations, Release
+from rekindle.model import Calendar, Counts, Flows, Locations, Release
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +39,8 @@ class Utility:
     profile_error
         Relative error of the totals of locations at each hour of the day.
     flow_error
-        Relative error of the flows between locations that the counts imply, summed over all steps; see `implied_flows`.
+        Relative error of the flows between locations, summed over all steps: those that are published, or that the counts
+        imply, see `implied_flows`.
     busiest_rank_correlation
         Spearman's correlation of the totals of the 20 truly busiest locations: 1 where they keep their order.
     withheld
@@ -66,7 +67,7 @@ UTILITIES: tuple[Metric[Utility], ...] = (
     ),
     Metric("hour_total_error", "share", "lower", "error of totals of hours", attrgetter("hour_total_error")),
     Metric("profile_error", "share", "lower", "error of locations by hour of the day", attrgetter("profile_error")),
-    Metric("flow_error", "share", "lower", "error of implied flows between locations", attrgetter("flow_error")),
+    Metric("flow_error", "share", "lower", "error of flows between locations", attrgetter("flow_error")),
     Metric(
         "busiest_rank_correlation",
         "correlation",
@@ -79,21 +80,54 @@ UTILITIES: tuple[Metric[Utility], ...] = (
 """The numbers that every utility has one of. To add one, add a line here."""
 
 
-def utility(counts: Counts, release: Release | Counts, *, scale: float = 1.0) -> Utility:
+def utility(true: Counts | Flows, release: Release | Counts | Flows, *, scale: float = 1.0) -> Utility:
     """Say how much use is left in a release.
 
     Parameters
     ----------
-    counts
-        The original counts.
+    true
+        The original counts or flows.
     release
-        What was published of them, in the same or in coarser locations and steps.
+        What was published of them, in the same or in coarser locations and steps. Of flows, counts are read as the people
+        who are in a location when a window begins (of those who move, where the others are not published).
     scale
         What the published numbers are multiplied by to speak of everyone, such as `Defence.scale` of a sample.
     """
     checks.positive("scale", scale)
-    if isinstance(release, Counts):
-        release = Release.of(release)
+    release = release if isinstance(release, Release) else Release.of(release)
+    if isinstance(true, Counts):
+        return _utility(true, release, scale)
+    if release.pairs is None:
+        raise InvalidData("This is a release of counts; its use is measured against counts, not flows.")
+    calendar = true.calendar.part(slice(0, true.steps - 1))
+    there = Counts(true.departures, true.locations, calendar, true.people)
+    presence = Release(_departures(release), release.locations, release.calendar)
+    read, exact = _flow_totals(release, true.locations) * scale, _flow_totals(Release.of(true), true.locations)
+    withheld = float(release.withheld.mean())
+    return replace(_utility(there, presence, scale), flow_error=_relative(read, exact), withheld=withheld)
+
+
+def _departures(release: Release) -> Floats:
+    """(steps, locations) float64: published people who begin a window in each location."""
+    pairs, values = np.asarray(release.pairs), np.nan_to_num(release.values)
+    found = np.zeros((release.steps, len(release.locations) + 1))
+    np.add.at(found.T, pairs[:, 0], values.T)  # AWAY, -1, is the last
+    return found[:, :-1]
+
+
+def _flow_totals(release: Release, locations: Locations) -> Floats:
+    """(locations, locations) float64: published people who moved from one location to another, over all windows."""
+    pairs, totals = np.asarray(release.pairs), np.nan_to_num(release.values).sum(axis=0)
+    moved = (pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)
+    found = np.zeros((len(release.locations),) * 2)
+    found[tuple(pairs[moved].T)] = totals[moved]
+    if release.locations != locations:
+        nearest, number = _nearest(release, locations)
+        found = found[np.ix_(nearest, nearest)] / np.outer(number, number)
+    return found
+
+
+def _utility(counts: Counts, release: Release, scale: float) -> Utility:
     true = counts.values.astype(np.float64)
     read = read_at(release, counts.locations, counts.calendar) * scale
     hours = counts.calendar.times().astype("datetime64[h]").astype(np.int64)
@@ -127,8 +161,8 @@ def read_at(release: Release, locations: Locations, calendar: Calendar) -> Float
                 f"The release has {len(release.locations)} locations, the counts {len(locations)}; it must have as many, or "
                 "fewer and larger ones."
             )
-        nearest = cKDTree(release.locations.xy_km).query(locations.xy_km)[1]
-        values = values[:, nearest] / np.bincount(nearest, minlength=len(release.locations))[nearest]
+        nearest, number = _nearest(release, locations)
+        values = values[:, nearest] / number
     if release.calendar != calendar:
         seconds = int(release.calendar.step.total_seconds())
         offset = (calendar.times() - np.datetime64(release.calendar.start, "s")).astype(np.int64) // seconds
@@ -137,6 +171,12 @@ def read_at(release: Release, locations: Locations, calendar: Calendar) -> Float
             raise InvalidData(f"The release from {release.calendar.start} on shares no time with the counts.")
         values = np.where(inside[:, None], values[np.clip(offset, 0, release.steps - 1)], 0.0)
     return values
+
+
+def _nearest(release: Release, locations: Locations) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each location the nearest one of a release, and how many have the same."""
+    nearest = cKDTree(release.locations.xy_km).query(locations.xy_km)[1]
+    return nearest, np.bincount(nearest, minlength=len(release.locations))[nearest]
 
 
 def implied_flows(values: Floats) -> Floats:

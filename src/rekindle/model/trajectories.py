@@ -202,15 +202,19 @@ class Trajectories:
         return Trajectories(self.cells[rows], self.locations, self.calendar, kept, seen)
 
     def during(self, calendar: Calendar) -> Trajectories:
-        """The trajectories at the steps of a calendar, such as that of a recovery of some days."""
-        steps = self.steps if calendar.steps is None else calendar.steps
+        """The trajectories at the steps of a calendar, such as that of a recovery of some days, or of longer steps."""
         offset, rest = divmod(calendar.start - self.calendar.start, self.calendar.step)
-        if rest or offset < 0 or calendar.step != self.calendar.step or offset + steps > self.steps:
+        every, other = divmod(calendar.step, self.calendar.step)
+        steps = self.steps if calendar.steps is None else calendar.steps
+        last = offset + (steps - 1) * every
+        if rest or other or offset < 0 or last >= self.steps:
             raise InvalidData(
                 f"The recovery begins at {calendar.start} and has {steps} steps of {calendar.step}; "
                 f"the truth begins at {self.calendar.start} and has {self.steps} of {self.calendar.step}."
             )
-        return self.part(slice(offset, offset + steps))
+        at = slice(offset, max(last + 1, offset), every)
+        seen = None if self.observed is None else self.observed[:, at]
+        return Trajectories(self.cells[:, at], self.locations, calendar.closed_at(steps), self.people_ids, seen)
 
 
 def _checked(observed: ArrayLike, cells: NDArray[np.integer]) -> NDArray[np.bool_]:
