@@ -68,13 +68,7 @@ class Findings(tuple[Finding, ...]):
         return Findings([one for one in self if SEVERITIES.index(one.severity) <= SEVERITIES.index(severity)])
 
     def to_frame(self, library: Library = "polars") -> Frame:
-        """One row for each finding, with its fields as columns.
-
-        Parameters
-        ----------
-        library
-            "polars" or "pandas".
-        """
+        """One row for each finding, with its fields as columns."""
         columns = {name: [getattr(one, name) for one in self] for name in Finding.__dataclass_fields__}
         return to_frame(columns | {"rows": [list(one.rows) for one in self]}, library)
 

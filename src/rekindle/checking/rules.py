@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -86,31 +86,19 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(function: Rule) -> Rule:
-    """Add a rule under the name of its function, with hyphens."""
-    RULES[function.__name__.replace("_", "-")] = function
+    """Add a rule under the name of its function, with hyphens; its findings get that name."""
+    name = function.__name__.replace("_", "-")
+    RULES[name] = lambda subject: (replace(one, rule=name) for one in function(subject))
     return function
 
 
 def _finding(
-    function: Rule,
-    severity: Severity,
-    table: str,
-    what: str,
-    why: str,
-    fix: str,
-    rows: Sequence[int] | pl.Series = (),
+    severity: Severity, table: str, what: str, why: str, fix: str, rows: Sequence[int] | pl.Series = ()
 ) -> Finding:
+    """What a rule found; `rule` gives it the name."""
     listed = tuple(int(row) for row in rows[:_SHOWN])
-    return Finding(
-        rule=function.__name__.replace("_", "-"),
-        severity=severity,
-        what=what,
-        why=why,
-        fix=fix,
-        table=table,
-        rows=listed,
-        more=len(rows) - len(listed),
-    )
+    shown = {"what": what, "why": why, "fix": fix, "table": table, "rows": listed, "more": len(rows) - len(listed)}
+    return Finding(rule="", severity=severity, **shown)  # type: ignore[arg-type]
 
 
 def _number(count: int, noun: str) -> str:
@@ -134,7 +122,6 @@ def small_numbers(subject: Subject) -> Iterator[Finding]:
         hours = shown["time"].drop_nulls().dt.truncate("1h").n_unique()
         where += [_number(hours, "hour")] if hours else []
         yield _finding(
-            small_numbers,
             "error" if ones.height else "warning",
             table.name,
             f"{_number(ones.height, 'number')} of one person and {twos.height:,} of two, {share_small:.0%} of all numbers "
@@ -156,7 +143,6 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
         return  # sums of noisy numbers bound nothing
     if entries is None:
         yield _finding(
-            withheld_numbers,
             "note",
             names,
             "There are too many numbers to compare sums with their parts, so withheld ones were not computed.",
@@ -167,7 +153,6 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
     found = limits_of_withheld(entries, subject.settings.withheld_below)
     if not found.consistent:
         yield _finding(
-            withheld_numbers,
             "note",
             names,
             "The published numbers contradict each other: a sum does not equal its parts, so withheld ones were not computed.",
@@ -196,7 +181,6 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
         first = rows.row(0, named=True)
         value = f"{first['low']:g}" if severity == "error" else f"between {first['low']:g} and {first['high']:g}"
         yield _finding(
-            withheld_numbers,
             severity,  # type: ignore[arg-type]
             subject.tables[first["table"]].name,
             f"{_number(rows.height, 'withheld number')} can be {how} from published sums; the first is {value}.",
@@ -206,7 +190,6 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
         )
     if found.open:
         yield _finding(
-            withheld_numbers,
             "note",
             names,
             f"{_number(found.open, 'withheld number')} hang together with too many others (more than {MOST_IN_A_GROUP}, or "
@@ -237,7 +220,6 @@ def _exact_beside(name: str, total: pl.DataFrame, base: float) -> Iterator[Findi
     exact = total.filter((pl.col("value") % base) != 0)
     if exact.height:
         yield _finding(
-            exact_total,
             "warning",
             name,
             f"{_number(exact.height, 'total')} are published exactly, while their parts are rounded to {base:g}.",
@@ -269,7 +251,6 @@ def rounded_twice(subject: Subject) -> Iterator[Finding]:
     narrower = limits.filter(pl.col("high") - pl.col("low") < pl.col("width"))
     if narrower.height:
         yield _finding(
-            rounded_twice,
             "warning",
             subject.tables[int(narrower["table"][0])].name,
             f"{_number(narrower.height, 'number')} are published more than once, rounded differently each time.",
@@ -302,7 +283,6 @@ def noise_averages_out(subject: Subject) -> Iterator[Finding]:
 
 def _averaged(table: str, what: str, rows: Sequence[int] | pl.Series = ()) -> Finding:
     return _finding(
-        noise_averages_out,
         "warning",
         table,
         what,
@@ -353,7 +333,6 @@ def grossed_up(subject: Subject) -> Iterator[Finding]:
             continue
         single = table.frame.filter((pl.col("value") - unit).abs() < 1e-6 * unit)
         yield _finding(
-            grossed_up,
             "error" if single.height else "warning",
             table.name,
             f"All numbers are multiples of {unit:g}, and {_number(single.height, 'number')} of just that size.",
@@ -373,7 +352,6 @@ def isolated_locations(subject: Subject) -> Iterator[Finding]:
         found = np.flatnonzero((empty >= subject.settings.mostly_empty) & (filled > 0) & (alone > 0))
         if len(found):
             yield _finding(
-                isolated_locations,
                 "warning",
                 table.name,
                 f"{_number(len(found), 'location')} are empty at {subject.settings.mostly_empty:.0%} or more of the steps and "
@@ -398,7 +376,6 @@ def alone_at_night(subject: Subject) -> Iterator[Finding]:
         found = np.flatnonzero(whole.any(axis=0))
         if len(found):
             yield _finding(
-                alone_at_night,
                 "error",
                 table.name,
                 f"In {_number(len(found), 'location')} one person was alone for a whole night ({int(whole.sum())} nights in "
@@ -424,7 +401,6 @@ def readable_path(subject: Subject) -> Iterator[Finding]:
             for path in paths[:_PATHS_SHOWN]
         )
         yield _finding(
-            readable_path,
             "error",
             table.name,
             f"{_number(len(paths), 'path')} can be read off the numbers. {shown}.",
@@ -470,7 +446,6 @@ def steps_missing(subject: Subject) -> Iterator[Finding]:
         others = [at for at in odd if at not in set(jumps)]
         if others:
             yield _finding(
-                steps_missing,
                 "note",
                 table.name,
                 f"After {_text(when[others[0]])} comes {_text(when[others[0] + 1])}, while steps are usually {_span(usual)} "
@@ -481,7 +456,6 @@ def steps_missing(subject: Subject) -> Iterator[Finding]:
         if jumps or len(table.offsets) > 1:
             where = f"at {_text(when[jumps[0]])}" if jumps else f"from {table.offsets[0]} to {table.offsets[-1]}"
             yield _finding(
-                steps_missing,
                 "note",
                 table.name,
                 f"The clock changes {where}: an hour is missing, or there twice.",
@@ -497,7 +471,6 @@ def listed_twice(subject: Subject) -> Iterator[Finding]:
         again = table.frame.filter(table.frame.select("time", *table.keys).is_duplicated())
         if again.height:
             yield _finding(
-                listed_twice,
                 "warning",
                 table.name,
                 f"{_number(again.height, 'row')} are there more than once, for the same time and location.",
@@ -518,7 +491,6 @@ def changing_totals(subject: Subject) -> Iterator[Finding]:
             change = np.abs(np.diff(totals))
             few = int(((change > 0) & (change <= 2)).sum())
             yield _finding(
-                changing_totals,
                 "note",
                 table.name,
                 f"The numbers of a step add up to {totals.min():g} ({_text(when[totals.argmin()])}) to {totals.max():g} "

@@ -143,14 +143,9 @@ def to_json(
     """The numbers of an evaluation in plain values."""
     values: dict[str, Any] = {"attack": attack, "settings": settings, "result": result.to_json()}
     people = result.per_person
-    values["per_person"] = {
-        "matched_recovered": people.matched.tolist(),
-        "accuracy": _plain(people.accuracy),
-        "precision": _plain(people.precision),
-        "accuracy_observed": _plain(people.accuracy_observed),
-        "mean_error_km": _plain(people.error_km),
-        "missed": _plain(people.missed),
-        "levenshtein_accuracy": _plain(people.levenshtein_accuracy),
+    scores = ("accuracy", "precision", "accuracy_observed", "error_km", "missed", "levenshtein_accuracy")
+    values["per_person"] = {"matched_recovered": people.matched.tolist()} | {
+        name.replace("error_km", "mean_error_km"): _plain(getattr(people, name)) for name in scores
     }
     if sure is not None:
         values["confidence"] = sure.to_json()

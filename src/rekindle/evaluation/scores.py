@@ -54,13 +54,7 @@ class PerPerson(PersonScores):
         return f"PerPerson({len(self.matched)} people, {self.steps} steps)"
 
     def to_frame(self, library: Library = "polars") -> Frame:
-        """One row for each true person: person (its position), and the columns matched to levenshtein_accuracy.
-
-        Parameters
-        ----------
-        library
-            "polars" or "pandas".
-        """
+        """One row for each true person: person (its position), and the columns matched to levenshtein_accuracy."""
         names = (
             "matched",
             "accuracy",
@@ -173,11 +167,6 @@ class Evaluation:
         """One row for each known metric: metric, value, unit, direction (which means more was recovered), meaning.
 
         The numbers of each person are in `per_person.to_frame()`.
-
-        Parameters
-        ----------
-        library
-            "polars" or "pandas".
         """
         rows = [
             {
@@ -358,13 +347,7 @@ class ReferenceScores:
         return {"chance": self.chance, "naive": self.naive, **flows}
 
     def to_frame(self, library: Library = "polars") -> Frame:
-        """One row for each reference and known metric: reference, metric, mean, sd.
-
-        Parameters
-        ----------
-        library
-            "polars" or "pandas".
-        """
+        """One row for each reference and known metric: reference, metric, mean, sd."""
         rows = [
             {"reference": name, "metric": metric, "mean": spread.mean, "sd": spread.sd}
             for name, scores in self.by_name.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def points_from_frame(
     names = column_names(table.collect_schema().names(), roles)
     return _points(
         _on_an_engine(table.select(**{role: nw.col(name) for role, name in names.items()})),
-        "a table",
+        source="a table",
         towers=towers,
         timezone=timezone,
         utc=utc,
@@ -154,24 +155,26 @@ def read_points(
     """
     files = _files(source)
     roles = {"person": person, "time": time, "lat": lat, "lng": lng, "location": location}
-    unit = "row" if files[0].suffix == ".parquet" else "line"
-    settings: dict[str, Any] = {
-        "towers": towers,
-        "timezone": timezone,
-        "utc": utc,
-        "time_unit": time_unit,
-        "time_format": time_format,
-        "unit": unit,
-    }
+    take = partial(
+        _points,
+        source=str(source),
+        towers=towers,
+        timezone=timezone,
+        utc=utc,
+        time_unit=time_unit,
+        time_format=time_format,
+        skip_bad=skip_bad,
+        unit="row" if files[0].suffix == ".parquet" else "line",
+    )
     scan = _scan_with_polars(files, roles)
     if engine == "polars":
-        return _points(scan, str(source), skip_bad=skip_bad, **settings)
+        return take(scan)
     # Spark knows neither the zone of a Parquet column nor line numbers.
     zone = getattr(scan.collect_schema()["time"], "time_zone", None)
     try:
-        return _points(_scan_with_spark(files, roles), str(source), skip_bad=skip_bad, zone=zone, **settings)
+        return take(_scan_with_spark(files, roles), zone=zone)
     except InvalidFile:
-        _points(scan, str(source), skip_bad=skip_bad, **settings)
+        take(scan)
         raise
 
 
@@ -258,8 +261,8 @@ def _scan_with_spark(files: list[Path], roles: dict[str, str | None]) -> nw.Lazy
 
 def _points(
     raw: nw.LazyFrame[Any],
-    source: str,
     *,
+    source: str,
     towers: Locations | None,
     timezone: str | None,
     utc: bool,
