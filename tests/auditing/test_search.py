@@ -12,7 +12,7 @@ import rekindle as rk
 from rekindle.auditing import Family, entry, search
 from rekindle.auditing.families import families_of
 from rekindle.auditing.recommendation import judge_release
-from rekindle.auditing.search import _Ladder
+from rekindle.auditing.search import pick
 from rekindle.auditing.store import Store
 from rekindle.errors import InvalidData, InvalidSetting
 
@@ -36,32 +36,31 @@ def small(data, **settings):
 
 @pytest.mark.parametrize("number", [1, 2, 7, 16])
 def test_bisection_finds_the_weakest_setting_that_is_safe(number):
+    losses = [at / number for at in range(number)]
     for weakest in range(number + 1):
-        ladder = _Ladder(Family("own", (), True), [None] * number, [at / number for at in range(number)])
-        while (at := ladder.pick(1.0)) is not None:
-            ladder.verdicts[at] = at >= weakest
-        safe = [at for at, meets in ladder.verdicts.items() if meets]
+        verdicts = {}
+        while (at := pick(losses, verdicts, 1.0, falls=True)) is not None:
+            verdicts[at] = at >= weakest
+        safe = [at for at, meets in verdicts.items() if meets]
         assert min(safe, default=number) == weakest
-        assert len(ladder.verdicts) <= math.floor(math.log2(number)) + 1
+        assert len(verdicts) <= math.floor(math.log2(number)) + 1
 
 
 def test_a_setting_that_was_refuted_is_not_tried_again_and_stronger_ones_are():
-    ladder = _Ladder(Family("own", (), True), [None] * 8, [at / 8 for at in range(8)])
-    while (at := ladder.pick(1.0)) is not None:
-        ladder.verdicts[at] = at >= 3
-    ladder.verdicts[3] = False
-    safe = sorted(at for at, meets in ladder.verdicts.items() if meets)
-    assert ladder.pick(1.0) in range(4, safe[0]) or safe[0] == 4
-    assert ladder.pick(ladder.losses[3]) is None
+    losses, verdicts = [at / 8 for at in range(8)], {}
+    while (at := pick(losses, verdicts, 1.0, falls=True)) is not None:
+        verdicts[at] = at >= 3
+    verdicts[3] = False
+    safe = sorted(at for at, meets in verdicts.items() if meets)
+    assert pick(losses, verdicts, 1.0, falls=True) in range(4, safe[0]) or safe[0] == 4
+    assert pick(losses, verdicts, losses[3], falls=True) is None
 
 
 def test_a_grid_goes_by_loss_and_stops_at_what_loses_more_than_the_best():
-    ladder = _Ladder(Family("own", (), False), [None] * 4, [0.3, 0.1, 0.4, 0.2])
-    picked = []
-    while (at := ladder.pick(0.35)) is not None:
-        picked.append(at)
-        ladder.verdicts[at] = False
-    assert picked == [1, 3, 0]
+    verdicts = {}
+    while (at := pick([0.3, 0.1, 0.4, 0.2], verdicts, 0.35, falls=False)) is not None:
+        verdicts[at] = False
+    assert list(verdicts) == [1, 3, 0]
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +78,7 @@ def test_finds_what_trying_everything_finds(truth, found):
         membership="none",
         workers=1,
     )
-    limits = {name: LIMITS[name] for name in ("max_exposed", "max_advantage")}
-    by_name = {one.name: judge_release(one, "", None, **limits) for one in all_of_it.releases}
+    by_name = {one.name: judge_release(one, "", None, LIMITS) for one in all_of_it.releases}
     weakest = next(one for one in NOISE.defences if by_name[one.describe()].meets)
     safe = [one for one in found.tried if one.meets]
     assert min(safe, key=lambda one: one.loss).defence == weakest
@@ -174,9 +172,9 @@ def test_what_does_not_hold_is_replaced_by_something_stronger(truth, monkeypatch
 def test_judges_that_fall_short_make_the_search_stricter(truth, monkeypatch):
     usual, asked, shown = search.judge_release, [], []
 
-    def stronger(risk, family, defence, **limits):
+    def stronger(risk, family, defence, limits):
         """The evidence finds twice what the search did, whatever that was."""
-        one = usual(risk, family, defence, **limits)
+        one = usual(risk, family, defence, limits)
         if not any(risk is other for other in shown):
             return one
         high = 2 * one.advantage.high

@@ -51,7 +51,7 @@ def test_everything_is_done_once(tmp_path):
     assert {name: one.numbers["number"] for name, one in found.items()} == {"a": 1, "b": 2, "c": 1}
     assert sorted(CALLS) == [1, 2]
     assert list(dict.fromkeys(calls)) == [(0, 2000), (1000, 2000), (2000, 2000)]
-    assert (runner.done, runner.known) == (2, 2)
+    assert (runner.done, runner.tasks) == (2, 2)
     again, runner = run(tasks | {"d": task(5)}, Store(tmp_path))
     assert sorted(CALLS) == [1, 2, 5]
     assert {name: again[name].numbers for name in found} == {name: one.numbers for name, one in found.items()}
@@ -110,7 +110,7 @@ def test_progress_is_weighted_by_work_and_told_within_a_task():
         "short": Task(in_parts, (1,), work=1.0, reports=True),
         "long": Task(in_parts, (2,), work=8.0, reports=True),
     }
-    run(tasks, expected=10.0, progress=lambda done, total: calls.append((done, total)))
+    run(tasks, expected=[10.0], progress=lambda done, total: calls.append((done, total)))
     assert {total for _, total in calls} == {10_000}
     assert list(dict.fromkeys(done for done, _ in calls)) == [0, 250, 500, 750, 1000, 3000, 5000, 7000, 9000]
 

@@ -17,8 +17,7 @@ from rekindle.auditing.results import (
     ReleaseRisk,
     Repairs,
 )
-from rekindle.auditing.risk import Estimate
-from rekindle.auditing.verdict import judge
+from rekindle.auditing.risk import Estimate, judge
 
 POINTS = (1, 2, 4, 8, 16)
 

@@ -4,7 +4,7 @@ import re
 
 from tests.report.made import around
 
-from rekindle.auditing.verdict import LEVELS
+from rekindle.auditing.risk import LEVELS
 from rekindle.report.charts import WIDTH, Line, Point, histogram, lines, privacy_and_use
 from rekindle.report.geography import Place, map_of_places
 

@@ -16,7 +16,7 @@ from tests.report.made import around, made, release, repaired
 
 import rekindle as rk
 from rekindle.auditing import Growth, Identity, audit
-from rekindle.auditing.verdict import RULE
+from rekindle.auditing.risk import RULE
 from rekindle.defences import Sample
 from rekindle.report.page import _encode, build_page
 from rekindle.report.words import headline, percent, summary

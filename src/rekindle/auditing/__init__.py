@@ -21,11 +21,10 @@ from rekindle.auditing.results import (
     ReleaseRisk,
     Repairs,
 )
-from rekindle.auditing.risk import Estimate
+from rekindle.auditing.risk import LEVELS, RULE, Estimate, Verdict
 from rekindle.auditing.search import recommend
 from rekindle.auditing.similar import people_like
 from rekindle.auditing.store import AUDIT, TASKS, begin_output, remove_tasks
-from rekindle.auditing.verdict import LEVELS, RULE, Verdict
 
 __all__ = [
     "AUDIT",

@@ -170,7 +170,16 @@ def audit(
     plans = alternatives(plan, free) if free else [plan]
     # Without the truth, half of the work is an audit of people drawn like the recovered ones.
     part = 0.5 if truth is None and isinstance(given, Counts) else 1.0
-    work: _Work | None = None
+    found, due = Findings(plan), 0.0
+
+    def show() -> None:
+        """Tell what is known so far: as soon as there is something, and then not so often that it takes long."""
+        nonlocal due
+        now = time.monotonic()
+        if so_far is not None and now >= due and found.known:
+            so_far(gather(found))
+            due = now + max(_SHOW_SECONDS, (time.monotonic() - now) / _SHOW_SHARE)
+
     with suppress(OutOfTime), workers_of(workers, cluster) as where:
         slowness = 1.0
         if budget is not None or announce is not None:
@@ -184,21 +193,22 @@ def audit(
             )
             chosen = choose(plans, part * (USUAL_WORK if budget is None else left))
         plan = plans[min(chosen, len(plans) - 1)]
-        omitted = tuple(omissions(plan, free))
+        found = Findings(plan, tuple(omissions(plan, free)))
         if announce is not None:
             here = cluster is None
-            announce(Forecast.of(plan, where.cores, slowness, here=here, chosen=free, omitted=omitted))
+            announce(Forecast.of(plan, where.cores, slowness, here=here, chosen=free, omitted=found.omitted))
         if budget is not None:
             store.remember(key, chosen)
-        work = _Work(plan, omitted, so_far)
         until = None if budget is None else begin + _USED * budget
-        work.carry_out(Runner(store, where, progress, expected=work.expected, until=until, finished=work.show))
-    if work is None or not work.found.known:
+        runner = Runner(store, where, progress, expected=works_of(plan), until=until, finished=show)
+        carry_out(found, runner)
+        runner.end()
+    if not found.known:
         raise Stopped(
             f"The time was up before anything could be said of the release: `time_budget` is {str(time_budget)!r}. The "
             "tasks that were finished are kept; give it more time."
         )
-    result = work.result()
+    result = gather(found)
     if truth is not None or result.unfinished:
         return result
 
@@ -234,39 +244,6 @@ def _expect(plan: Plan, result: Audit, audit_similar: Callable[[Trajectories, At
         if (people := people_like(result.recovered)) is not None and attack is not None:
             similar = audit_similar(people, attack)
     return Expectation(best.attack, small, best.confidence, best.claimed, similar)
-
-
-class _Work:
-    """A plan that is being carried out, and what is known so far."""
-
-    def __init__(self, plan: Plan, omitted: tuple[str, ...], so_far: Callable[[Audit], None] | None) -> None:
-        self.found, self._omitted, self._so_far = Findings(plan), omitted, so_far
-        works = works_of(plan)
-        self.expected, self._tasks, self._next = sum(works), len(works), 0.0
-        self._runner: Runner | None = None
-
-    def carry_out(self, runner: Runner) -> None:
-        """Do all tasks."""
-        self._runner = runner
-        carry_out(self.found, runner)
-        runner.end()
-        self._runner = None
-
-    def result(self) -> Audit:
-        """All that is known."""
-        left = None
-        if self._runner is not None:
-            total = max(self._runner.known, self._tasks)
-            left = f"This audit is not finished: {self._runner.done} of about {total} tasks are done."
-        return gather(self.found, omitted=self._omitted, tasks_left=left)
-
-    def show(self) -> None:
-        """Tell what is known so far: as soon as there is something, and then not so often that it takes long."""
-        begin = time.monotonic()
-        if self._so_far is not None and begin >= self._next and self.found.known:
-            self._so_far(self.result())
-            took = time.monotonic() - begin
-            self._next = begin + max(_SHOW_SECONDS, took / _SHOW_SHARE)
 
 
 def seconds_of(time_budget: str | timedelta) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -145,8 +145,8 @@ def _risks(audit: Audit) -> Iterator[Evidence]:
             f"advantage over chance is {_percent(best.advantage)}, with a 95% interval from {_percent(best.advantage.low)} to "
             f"{_percent(best.advantage.high)}.",
             {
-                "accuracy": best.accuracy.to_json(),
-                "advantage": best.advantage.to_json(),
+                "accuracy": asdict(best.accuracy),
+                "advantage": asdict(best.advantage),
                 "chance": _value(chance),
             },
         )

@@ -26,10 +26,16 @@ from rekindle.auditing.results import (
     Precision,
     ReleaseRisk,
 )
-from rekindle.auditing.risk import Estimate, clearly_above_chance, estimate, estimate_advantage, estimate_exposed
+from rekindle.auditing.risk import (
+    Estimate,
+    clearly_above_chance,
+    estimate,
+    estimate_advantage,
+    estimate_exposed,
+    judge,
+)
 from rekindle.auditing.stages import Findings, Tried
 from rekindle.auditing.tasks import Result
-from rekindle.auditing.verdict import judge
 from rekindle.defences import Defence
 from rekindle.evaluation import KNOWN_POINTS
 from rekindle.membership import Membership
@@ -49,18 +55,8 @@ PeopleFrom = Literal["given", "truth", "counts", "largest total", "estimate"]
 given with the counts); the largest total of exact numbers; an estimate from numbers that are not exact."""
 
 
-def gather(found: Findings, *, omitted: Sequence[str] = (), tasks_left: str | None = None) -> Audit:
-    """Put the results together, as far as they are there.
-
-    Parameters
-    ----------
-    found
-        The results; something must be known of the release as given.
-    omitted
-        What the plan left out, in sentences.
-    tasks_left
-        How many tasks are not done, in a sentence; None where all are.
-    """
+def gather(found: Findings) -> Audit:
+    """Put the results together, as far as they are there; something must be known of the release as given."""
     plan = found.plan
     known = _people_from(found) in ("given", "truth", "counts")
     releases = tuple(_release(one, known) for one in found.releases.values() if one.can_be_shown)
@@ -81,13 +77,16 @@ def gather(found: Findings, *, omitted: Sequence[str] = (), tasks_left: str | No
         matched=first.arrays.get("matched"),
         warnings=tuple(_warnings(found)),
         identity=Identity(name=plan.name, made=now(), digest=digest, command=plan.command),
-        omitted=tuple(omitted),
-        unfinished=() if tasks_left is None else (tasks_left, *_unfinished(found)),
+        omitted=found.omitted,
+        unfinished=tuple(_unfinished(found)),
     )
 
 
 def _unfinished(found: Findings) -> Iterator[str]:
     """What is planned and not done, in sentences."""
+    if found.runner is None:
+        return
+    yield f"This audit is not finished: {found.runner.done} of about {found.runner.tasks} tasks are done."
     for one in found.releases.values():
         names = list(dict.fromkeys(name for _, name, _ in one.wanted))
         of = {name: [key in one.results for key in one.wanted if key[1] == name] for name in names}

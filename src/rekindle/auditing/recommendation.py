@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,24 +75,10 @@ class Candidate:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "family": self.family,
-            "defence": self.text,
-            "label": self.label,
-            "loss": self.loss,
-            "utility": self.utility,
-            "advantage": self.advantage.to_json(),
-            "exposed": self.exposed,
-            "people": self.people,
-            "attack": self.attack,
-            "meets": self.meets,
-            "confirmed": self.confirmed,
-        }
+        return asdict(replace(self, defence=None)) | {"defence": self.text}
 
 
-def judge_release(
-    risk: ReleaseRisk, family: str, defence: Defence | None, *, max_exposed: int, max_advantage: float
-) -> Candidate:
+def judge_release(risk: ReleaseRisk, family: str, defence: Defence | None, limits: Mapping[str, float]) -> Candidate:
     """Say whether a release meets the limits; where attacks, draws or row orders differ, the worst counts."""
     tried = [one for name, one in risk.attacks.items() if name not in ("chance", "perfect")]
     known = [(one, one.advantage, one.exposed.half) for one in tried if one.advantage and one.exposed]
@@ -109,7 +95,7 @@ def judge_release(
         exposed=exposed,
         people=max(half.of for _, _, half in known),
         attack=worst.attack,
-        meets=exposed <= max_exposed and advantage.high <= max_advantage,
+        meets=exposed <= limits["max_exposed"] and advantage.high <= limits["max_advantage"],
     )
 
 

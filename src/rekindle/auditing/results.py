@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 import rekindle
 from rekindle import checks
 from rekindle.auditing.evidence import Evidence, gather_evidence
-from rekindle.auditing.risk import Estimate
-from rekindle.auditing.verdict import Verdict
+from rekindle.auditing.risk import Estimate, Verdict
 from rekindle.errors import InvalidSetting
 from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.io.safety.files import write_json
@@ -433,22 +432,16 @@ class Expectation:
 
     def to_json(self) -> dict[str, Any]:
         """In plain values."""
-        releases = () if self.similar is None else self.similar.releases
-        return {
-            "attack": self.attack,
-            "small_numbers": self.small_numbers,
-            "confidence": self.confidence,
-            "claimed": self.claimed,
-            "accuracy": list(self.accuracy),
-            "similar_people": [
-                {
-                    "release": one.label,
-                    "accuracy": None if one.strongest.accuracy is None else one.strongest.accuracy.to_json(),
-                    "exposed": None if one.strongest.exposed is None else one.strongest.exposed.half.people,
-                }
-                for one in releases
-            ],
-        }
+        plain = {name: getattr(self, name) for name in ("attack", "small_numbers", "confidence", "claimed")}
+        similar = [
+            {
+                "release": one.label,
+                "accuracy": None if one.strongest.accuracy is None else asdict(one.strongest.accuracy),
+                "exposed": None if one.strongest.exposed is None else one.strongest.exposed.half.people,
+            }
+            for one in (() if self.similar is None else self.similar.releases)
+        ]
+        return plain | {"accuracy": list(self.accuracy), "similar_people": similar}
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -164,21 +164,19 @@ def recommend(
     )
     plan = _affordable(plan, attacks is None, budget)
     search = _Search(plan, truth, chosen, left_out, limits, so_far)
-    work = sum(works_of(plan))
-    told = _Told(progress, work)
+    told = _summed(progress)
     with workers_of(workers, cluster) as where:
         if announce is not None:
             where.prepare()
             slowness, here = measure_slowness(), cluster is None
             announce(Forecast.of(plan, where.cores, slowness, here=here, chosen=frozenset(), omitted=()))
-        runner = Runner(Store(cache), where, told, expected=work)
+        runner = Runner(Store(cache), where, told(0), expected=works_of(plan))
         for number in range(1, _CONFIRMATIONS + 1):
             search.run(runner, begin, budget)
             best = search.best or search.last_resort
             if best is None:
                 break
             left = None if budget is None else (budget - (time.monotonic() - begin)) / 2
-            told.next()
             try:
                 evidence = audit(
                     given,
@@ -195,7 +193,7 @@ def recommend(
                     workers=workers,
                     cluster=cluster,
                     cache=cache,
-                    progress=told,
+                    progress=told(number),
                 )
             except Stopped:
                 search.out_of_time = True
@@ -224,39 +222,41 @@ def _affordable(plan: Plan, free: bool, budget: float | None) -> Plan:
     return plans[choose(plans, USUAL_WORK if budget is None else _SEARCHED * _ORDINARY_CORES * budget)]
 
 
-class _Told:
-    """Progress over the search and the confirmations, each of which counts by itself."""
+def _summed(progress: Progress | None) -> Callable[[int], Progress | None]:
+    """Give a progress for each part of the work by its number; what is told is the sum of all parts that have begun."""
+    parts: dict[int, tuple[int, int]] = {}
 
-    def __init__(self, progress: Progress | None, work: float) -> None:
-        self._progress, self._ahead, self._before, self._done = progress, round(1000 * work), 0, 0
+    def of(part: int) -> Progress | None:
+        def told(done: int, total: int | None) -> None:
+            parts[part] = done, total or done
+            if progress is not None:
+                progress(sum(done for done, _ in parts.values()), sum(total for _, total in parts.values()))
 
-    def __call__(self, done: int, total: int | None) -> None:
-        self._done = done
-        if self._progress is not None:
-            self._progress(self._before + done, self._before + (total or done) + self._ahead)
+        return None if progress is None else told
 
-    def next(self) -> None:
-        """Count what comes on top of what is done."""
-        self._before, self._done, self._ahead = self._before + self._done, 0, 0
+    return of
 
 
-class _Ladder:
-    """A family whose losses are known, and which of its settings meet the limits."""
+def pick(losses: Sequence[float], verdicts: Mapping[int, bool], below: float, *, falls: bool) -> int | None:
+    """What to try next of a family among the settings that lose less than that; None where nothing is left to try.
 
-    def __init__(self, family: Family, defences: Sequence[Defence], losses: Sequence[float]) -> None:
-        self.family, self.defences, self.losses = family, defences, losses
-        self.verdicts: dict[int, bool] = {}
-
-    def pick(self, below: float) -> int | None:
-        """What to try next among the settings that lose less than that; None where nothing is left to try."""
-        left = [at for at, loss in enumerate(self.losses) if loss < below and at not in self.verdicts]
-        if not self.family.falls:
-            return min(left, key=lambda at: self.losses[at], default=None)
-        # What fails does so at every weaker setting, too; what meets the limits, at every stronger one.
-        weakest = max((at + 1 for at, meets in self.verdicts.items() if not meets), default=0)
-        safe = min((at for at, meets in self.verdicts.items() if meets and at >= weakest), default=len(self.losses))
-        left = [at for at in left if weakest <= at < safe]
-        return left[len(left) // 2] if left else None
+    Parameters
+    ----------
+    losses
+        Of the settings, from the weakest to the strongest.
+    verdicts
+        Which of those that were tried meet the limits.
+    below, falls
+        The limit of the loss, and whether the risk falls with the strength.
+    """
+    left = [at for at, loss in enumerate(losses) if loss < below and at not in verdicts]
+    if not falls:
+        return min(left, key=losses.__getitem__, default=None)
+    # What fails does so at every weaker setting, too; what meets the limits, at every stronger one.
+    weakest = max((at + 1 for at, meets in verdicts.items() if not meets), default=0)
+    safe = min((at for at, meets in verdicts.items() if meets and at >= weakest), default=len(losses))
+    left = [at for at in left if weakest <= at < safe]
+    return left[len(left) // 2] if left else None
 
 
 class _Search:
@@ -273,16 +273,10 @@ class _Search:
     ) -> None:
         self._plan, self._people, self._limits, self._so_far = plan, people, limits, so_far
         self._counts = plan.given if isinstance(plan.given, Counts) else people.counts()
-        self._families = families
-        chained = [any(isinstance(one, Chain) for one in family.defences) for family in families]
-        # Chains come last: what single defences lose says which of them are worth a try.
-        self._phases = [
-            [f for f, chain in zip(families, chained, strict=True) if chain is which] for which in (False, True)
-        ]
-        self._ladders: dict[int, list[_Ladder]] = {}
-        self._left_out = dict(left_out)
-        self._tried: dict[str, Candidate] = {}
-        self._where: dict[str, tuple[_Ladder, int]] = {}
+        self._families, self._left_out = families, dict(left_out)
+        self._losses: dict[int, dict[str, tuple[Defence, float]]] = {}
+        # By the name of the release; None where nothing was left to attack.
+        self._tried: dict[str, Candidate | None] = {}
         self._chosen: Candidate | None = None
         self._evidence: Audit | None = None
         self._failed: list[str] = []
@@ -291,54 +285,57 @@ class _Search:
         self.out_of_time = self.gave_up = False
 
     @property
+    def tried(self) -> list[Candidate]:
+        """All releases that were tried, the least lossy first."""
+        return sorted((one for one in self._tried.values() if one is not None), key=lambda one: one.loss)
+
+    @property
     def best(self) -> Candidate | None:
         """The least lossy one that meets the limits, as far as is known."""
-        safe = [one for one in self._tried.values() if self._passes(one) and one.loss < self._limits["max_loss"]]
-        return min(safe, key=lambda one: one.loss, default=None)
+        return next((one for one in self.tried if self._passes(one) and one.loss < self._limits["max_loss"]), None)
 
     @property
     def last_resort(self) -> Candidate | None:
         """The least risky one that meets the limits, where the search asks for more than they do."""
-        safe = [one for one in self._tried.values() if one.meets and one.confirmed is not False]
+        safe = [one for one in self.tried if one.meets and one.confirmed is not False]
         safe = [one for one in safe if one.loss < self._limits["max_loss"]]
         return min(safe, key=lambda one: (one.advantage.high, one.exposed), default=None)
 
-    def _passes(self, one: Candidate) -> bool:
+    def _passes(self, one: Candidate | None) -> bool:
         """Whether a candidate meets the limits of the search and was not refuted."""
-        return one.exposed <= self._exposed and one.advantage.high <= self._advantage and one.confirmed is not False
+        if one is None or one.confirmed is False:
+            return False
+        return bool(one.exposed <= self._exposed and one.advantage.high <= self._advantage)
 
     def run(self, runner: Runner, begin: float, budget: float | None) -> None:
         """Try until nothing that could be better is left, or the time is up."""
         if self.out_of_time:
             return
-
-        def judge(asked: Sequence[tuple[_Ladder, int]]) -> None:
-            if budget is not None:
-                runner.until = begin + budget * (_SEARCHED_IN_VAIN if self.best is None else _SEARCHED)
-            self._judge(asked, runner)
-
         try:
-            if not self._tried:
-                judge([])
-            for phase in range(len(self._phases)):
-                while True:
-                    below = self._limits["max_loss"] if self.best is None else self.best.loss
-                    asked = [(one, at) for one in self._open(phase) if (at := one.pick(below)) is not None]
-                    if not asked:
-                        break
-                    judge(asked)
+            # Chains come last: what single defences lose says which of them are worth a try.
+            for chains in (False, True):
+                while (asked := self._next(chains)) or not self._tried:
+                    if budget is not None:
+                        runner.until = begin + budget * (_SEARCHED_IN_VAIN if self.best is None else _SEARCHED)
+                    self._judge(asked if self._tried else [], runner)
         except OutOfTime:
             self.out_of_time = True
 
-    def _open(self, phase: int) -> list[_Ladder]:
-        """The families of a phase, with what each setting loses."""
-        if phase not in self._ladders:
-            self._ladders[phase] = []
-            for family in self._phases[phase]:
+    def _next(self, chains: bool) -> list[tuple[str, Defence]]:
+        """What to try next of each family, of chains or of single defences: the name of the family, and the defence."""
+        below = self._limits["max_loss"] if self.best is None else self.best.loss
+        found = []
+        for number, family in enumerate(self._families):
+            if any(isinstance(one, Chain) for one in family.defences) is not chains:
+                continue
+            if number not in self._losses:
                 losses = [(one, self._loss(one)) for one in family.defences]
-                known = [(one, loss) for one, loss in losses if loss is not None]
-                self._ladders[phase].append(_Ladder(family, [one for one, _ in known], [loss for _, loss in known]))
-        return self._ladders[phase]
+                self._losses[number] = {one.describe(): (one, loss) for one, loss in losses if loss is not None}
+            known = self._losses[number]
+            verdicts = {at: self._passes(self._tried[name]) for at, name in enumerate(known) if name in self._tried}
+            at = pick([loss for _, loss in known.values()], verdicts, below, falls=family.falls)
+            found += [] if at is None else [(family.name, list(known.values())[at][0])]
+        return found
 
     def _loss(self, defence: Defence) -> float | None:
         """The error of the counts in the first draw; None where the defence cannot be applied."""
@@ -350,24 +347,18 @@ class _Search:
             return None
         return utility(self._counts, release, scale=one.scale).count_error
 
-    def _judge(self, asked: Sequence[tuple[_Ladder, int]], runner: Runner) -> None:
+    def _judge(self, asked: Sequence[tuple[str, Defence]], runner: Runner) -> None:
         """Attack releases side by side, and keep what was found of each."""
-        defences = [ladder.defences[at] for ladder, at in asked]
-        found = Findings(replace(self._plan, defences=defences))
+        found = Findings(replace(self._plan, defences=[defence for _, defence in asked]))
         carry_out(found, runner)
         audited = gather(found)
         risks = {one.name: one for one in audited.releases}
-        limits = {name: self._limits[name] for name in ("max_exposed", "max_advantage")}
-        self._tried[audited.given.name] = judge_release(audited.given, AS_GIVEN, None, **limits)
-        for (ladder, at), defence in zip(asked, defences, strict=True):
+        self._tried[audited.given.name] = judge_release(audited.given, AS_GIVEN, None, self._limits)
+        self._left_out |= audited.left_out
+        for family, defence in asked:
             risk = risks.get(defence.describe())
-            if risk is None:
-                ladder.verdicts[at] = False
-                self._left_out |= audited.left_out
-                continue
-            one = judge_release(risk, ladder.family.name, defence, **limits)
-            self._tried[risk.name], self._where[risk.name] = one, (ladder, at)
-            ladder.verdicts[at] = self._passes(one)
+            judged = None if risk is None else judge_release(risk, family, defence, self._limits)
+            self._tried[defence.describe()] = judged
         if self._so_far is not None:
             self._so_far(self.result(ended=False))
 
@@ -375,11 +366,10 @@ class _Search:
         """Look whether the limits hold with other draws; if not, the search can go on without it."""
         name = AS_GIVEN if best.defence is None else best.defence.describe()
         risk = next((one for one in evidence.releases if one.name == name), None)
-        limits = {name: self._limits[name] for name in ("max_exposed", "max_advantage")}
         if risk is None:
             self._failed.append(f"{best.label} could not be confirmed: with other draws nothing is left to publish.")
         else:
-            again = judge_release(risk, best.family, best.defence, **limits)
+            again = judge_release(risk, best.family, best.defence, self._limits)
             if again.meets and not evidence.unfinished and again.loss < self._limits["max_loss"]:
                 self._tried[name] = replace(best, confirmed=True)
                 self._chosen, self._evidence = replace(again, confirmed=True), evidence
@@ -391,8 +381,6 @@ class _Search:
             )
             self._expect_more(best, again)
         self._tried[name] = replace(best, confirmed=False)
-        for other, (ladder, at) in self._where.items():
-            ladder.verdicts[at] = self._passes(self._tried[other])
         return False
 
     def _expect_more(self, searched: Candidate, again: Candidate) -> None:
@@ -407,13 +395,12 @@ class _Search:
     def result(self, *, ended: bool = True) -> Recommendation:
         """What is known."""
         release = None if self._chosen is None else self._publish(self._chosen.defence)
-        tried = sorted(self._tried.values(), key=lambda one: one.loss)
         return Recommendation(
             **self._limits,
             chosen=self._chosen,
             release=release,
             evidence=self._evidence,
-            tried=tuple(tried),
+            tried=tuple(self.tried),
             left_out=dict(self._left_out),
             notes=tuple(self._notes()),
             finished=ended and not self.out_of_time and not self.gave_up,

@@ -310,6 +310,10 @@ class Findings:
     ----------
     plan
         What was to be tried.
+    omitted
+        What the plan left out, in sentences.
+    runner
+        Who does the tasks, as long as some are left.
     releases
         The release as given at 0, and those of the defences that could be applied, by their place in the plan from 1.
     left_out
@@ -321,6 +325,8 @@ class Findings:
     """
 
     plan: Plan
+    omitted: tuple[str, ...] = ()
+    runner: Runner | None = None
     releases: dict[int, Tried] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     compared: dict[tuple[tuple[str, int], tuple[str, int]], Result] = field(default_factory=dict)
@@ -344,6 +350,7 @@ class Findings:
 
 def carry_out(found: Findings, runner: Runner) -> None:
     """Do everything: the release as given first, then the defences, then what compares and tests."""
+    found.runner = runner
     _publish(found, runner)
     given, others = found.given, [one for at, one in found.releases.items() if at]
     runner.run(given.scout())
@@ -356,6 +363,7 @@ def carry_out(found: Findings, runner: Runner) -> None:
     runner.run(*(one.attack() for one in others))
     guesses, tests = ([act(one) for one in (given, *others)] for act in (Tried.guess_people, Tried.tell_membership))
     runner.run(*guesses, _compare(found), *tests, _grow(found))
+    found.runner = None
 
 
 def _publish(found: Findings, runner: Runner) -> None:

@@ -6,7 +6,7 @@ import importlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -54,7 +54,7 @@ class Runner:
     progress
         Called with the work done and all that is expected, in milliseconds of an ordinary core.
     expected
-        How much work is expected in all, in seconds of an ordinary core.
+        How much work each task takes that is expected, in seconds of an ordinary core.
     until
         When the time is up, by `time.monotonic`; None for never.
     finished
@@ -64,8 +64,8 @@ class Runner:
     ----------
     until
         As given; it may be changed.
-    done, known
-        How many tasks are done, and how many are known so far.
+    done, tasks
+        How many tasks are done, and about how many there are.
     """
 
     def __init__(
@@ -74,16 +74,20 @@ class Runner:
         workers: Workers,
         progress: Progress | None = None,
         *,
-        expected: float = 0.0,
+        expected: Sequence[float] = (),
         until: float | None = None,
         finished: Callable[[], None] | None = None,
     ) -> None:
         self._store, self._workers, self._progress = store, workers, progress
-        self._expected, self.until, self._finished = expected, until, finished
+        self._expected, self.until, self._finished = sum(expected), until, finished
         self._found: dict[str, Result] = {}
         self._under_way: dict[str, float] = {}
         self._work = self._work_done = 0.0
-        self.done = self.known = 0
+        self.done, self._known, self._about = 0, 0, len(expected)
+
+    @property
+    def tasks(self) -> int:
+        return max(self._known, self._about)
 
     def run(self, *batches: Batch) -> None:
         """Do all tasks, those of the first batches first.
@@ -96,7 +100,7 @@ class Runner:
             key = self._store.key(task)
             wanted.setdefault(key, []).append((name, into))
             if key not in self._found and key not in queue:
-                self.known += 1
+                self._known += 1
                 self._work += task.work
                 if (stored := self._store.get(key)) is None:
                     queue[key] = task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rekindle.auditing.recommendation import Recommendation
-from rekindle.auditing.verdict import LEVELS
+from rekindle.auditing.risk import LEVELS
 from rekindle.io.safety.files import new_file
 from rekindle.report import charts
 from rekindle.report.render import Table, render

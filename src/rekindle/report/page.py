@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 import rekindle
 from rekindle.auditing.evidence import Evidence
 from rekindle.auditing.results import AttackRisk, Audit, Exposed
-from rekindle.auditing.risk import Estimate
-from rekindle.auditing.verdict import LEVELS
+from rekindle.auditing.risk import LEVELS, Estimate
 from rekindle.evaluation import METRICS
 from rekindle.evaluation.usefulness import UTILITIES
 from rekindle.io.safety.files import new_file

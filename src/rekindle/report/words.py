@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rekindle.auditing.results import Audit, Expectation, ExposedPeople, ReleaseRisk
-from rekindle.auditing.risk import Estimate
-from rekindle.auditing.verdict import CANNOT_TELL, by_mean, judge
+from rekindle.auditing.risk import CANNOT_TELL, Estimate, by_mean, judge
 
 __all__ = [
     "advice",
