@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,11 +22,15 @@ from rekindle.cli.options import (
     Cluster,
     Effort,
     GateFormat,
+    KnownPeople,
     LocationsFile,
     MemoryLimit,
     Quiet,
+    Resume,
     Seed,
+    Seeds,
     TableStep,
+    TimeBudget,
     Workers,
 )
 from rekindle.cli.running import STOPPED, in_flags
@@ -52,6 +58,16 @@ SENSITIVE = {
 }
 
 
+Attacks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--attack",
+        help=f"{', '.join(ATTACKS)}, or package:Class for your own; may be repeated. Default: all built-in attacks that "
+        "the size of the data allows.",
+    ),
+]
+
+
 def audit(
     context: typer.Context,
     dataset: Annotated[
@@ -63,13 +79,7 @@ def audit(
             help="Folder for report.html, audit.json and finished tasks. Run the same command again to resume."
         ),
     ],
-    attack: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"{', '.join(ATTACKS)}, or package:Class for your own; may be repeated. Default: all built-in attacks that "
-            "the size of the data allows."
-        ),
-    ] = None,
+    attack: Attacks = None,
     defence: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,26 +89,12 @@ def audit(
         ),
     ] = None,
     effort: Effort = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Row orders, each with its own draw of random defences. Default: 3, fewer for many people.",
-            show_default=False,
-        ),
-    ] = None,
+    seeds: Seeds = None,
     seed: Seed = 0,
     truth: Annotated[
         Path | None, typer.Option(help="Dataset folder with the ground truth behind a published table.")
     ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of people that the attacker takes to be counted. Default: the true number, which is normally "
-            "public; without ground truth, a guess from the release. An attacker who has to guess is shown beside it.",
-        ),
-    ] = None,
+    people: KnownPeople = None,
     membership: Annotated[
         Literal["none", "exact", "full"],
         typer.Option(
@@ -115,26 +111,12 @@ def audit(
             show_default=False,
         ),
     ] = None,
-    time_budget: Annotated[
-        str | None,
-        typer.Option(
-            "--time-budget",
-            metavar="TIME",
-            help="How long it may take, e.g. 20min or 2h: what you do not ask for is chosen by the speed of this machine, and "
-            "when the time is up, the finished tasks make the report. Default: about 15 minutes on two ordinary cores, chosen by "
-            "the size of the data alone.",
-        ),
-    ] = None,
+    time_budget: TimeBudget = None,
     include_truth: Annotated[
         bool, typer.Option("--include-truth", help="Put the true trajectories into the report. They are sensitive.")
     ] = False,
     names: Annotated[bool, typer.Option("--names", help="Show people's real IDs instead of ranks.")] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume/--no-resume", help="Use the finished tasks of an earlier run in OUT, or run all tasks again."
-        ),
-    ] = True,
+    resume: Resume = True,
     fail_above: Annotated[
         float | None,
         typer.Option(
@@ -197,12 +179,9 @@ def audit(
             "Give a dataset folder with truth.parquet, or `truth`."
         )
     check_new_folder(out, AUDIT, overwrite=True)
-    attacks = (
-        None if attack is None and effort is None else [make_with_effort(name, effort) for name in attack or ATTACKS]
-    )
+    attacks = make_attacks(attack, effort)
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
-    tasks = out / TASKS
-    written = False
+    shown: list[Path] = []
 
     def announce(ahead: Forecast) -> None:
         if cluster is None:
@@ -212,18 +191,17 @@ def audit(
         begin_output(out, resume=resume)
 
     def write(found: Audit) -> None:
-        nonlocal written
         found = replace(found, omitted=tuple(in_flags(sentence, context) for sentence in found.omitted))
         if found.truth is not None:
             mark_folder(out, AUDIT, SENSITIVE)
         found.write_json(out / NUMBERS, names=names)
         found.to_html(out / REPORT, include_truth=include_truth, names=names)
-        written = True
+        shown.append(out / REPORT)
 
     with output(out, parents=True):
         if out.is_dir():
             begin_output(out, resume=resume)
-        try:
+        with resumable(out / TASKS, shown):
             with showing_progress("Audit", share=True) as progress:
                 found = run_audit(
                     data,
@@ -241,19 +219,12 @@ def audit(
                     command=command_line(context.obj),
                     workers=workers,
                     cluster=cluster,
-                    cache=tasks,
+                    cache=out / TASKS,
                     progress=progress,
                     announce=announce,
                     so_far=write,
                 )
             write(found)
-        except KeyboardInterrupt:
-            report = f" What they show so far is in {out / REPORT}." if written else ""
-            note(f"Stopped. Finished tasks are in {tasks}.{report} Run the same command again to resume.")
-            raise typer.Exit(STOPPED) from None
-        except OSError:
-            note("Finished tasks are kept. Once this is fixed, run the same command again to resume.")
-            raise
     gates = _gates(found, fail_above, fail_if_exposed, exposed_above)
     if output_format == "json":
         print_json(read_json(out / NUMBERS))
@@ -371,7 +342,25 @@ def _limits(value: Estimate) -> str:
     return f"{value.value:.2f} ({value.low:.2f}–{value.high:.2f})"
 
 
-def make_with_effort(name: str, effort: str | None) -> Attack:
-    """Build an attack; effort is for those that have the setting."""
-    plain = make_attack(name, {})
-    return plain if effort is None or "effort" not in plain.settings() else make_attack(name, {"effort": effort})
+def make_attacks(names: Sequence[str] | None, effort: str | None) -> list[Attack] | None:
+    """Build attacks; effort is for those that have the setting. None where neither was asked for."""
+
+    def make(name: str) -> Attack:
+        plain = make_attack(name, {})
+        return plain if effort is None or "effort" not in plain.settings() else make_attack(name, {"effort": effort})
+
+    return None if names is None and effort is None else [make(name) for name in names or ATTACKS]
+
+
+@contextmanager
+def resumable(tasks: Path, shown: Sequence[Path]) -> Iterator[None]:
+    """Say what is kept of work that ends before its end, and where it is shown so far."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        so_far = f" What they show so far is in {shown[-1]}." if shown else ""
+        note(f"Stopped. Finished tasks are in {tasks}.{so_far} Run the same command again to resume.")
+        raise typer.Exit(STOPPED) from None
+    except OSError:
+        note("Finished tasks are kept. Once this is fixed, run the same command again to resume.")
+        raise

@@ -96,6 +96,39 @@ Seed = Annotated[
     int,
     typer.Option("--seed", min=0, help="Seed of the first row order and draw; the others follow it."),
 ]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        min=1,
+        help="Row orders, each with its own draw of random defences. Default: 3, fewer for many people.",
+        show_default=False,
+    ),
+]
+KnownPeople = Annotated[
+    int | None,
+    typer.Option(
+        "--people",
+        min=1,
+        help="Number of people that the attacker takes to be counted. Default: the true number, which is normally "
+        "public; without ground truth, a guess from the release.",
+    ),
+]
+TimeBudget = Annotated[
+    str | None,
+    typer.Option(
+        "--time-budget",
+        metavar="TIME",
+        help="How long it may take, e.g. 20min or 2h: what you do not ask for is chosen to fit, and when the time is up, the "
+        "finished tasks make the result. Default: about 15 minutes on two ordinary cores, by the size of the data alone.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume/--no-resume", help="Use the finished tasks of an earlier run in OUT, or run all tasks again."
+    ),
+]
 Mapping = Annotated[
     Literal["optimal", "greedy", "names"] | None,
     typer.Option(

@@ -8,25 +8,28 @@ from typing import Annotated
 
 import typer
 
-from rekindle.attacks import ATTACKS
 from rekindle.auditing import AUDIT, FAMILIES, TASKS, Candidate, Forecast, Recommendation, begin_output
 from rekindle.auditing import recommend as run_recommend
 from rekindle.auditing.recommendation import MEASURE
-from rekindle.cli.audit import FAILED_GATE, NUMBERS, REPORT, SENSITIVE, make_with_effort
+from rekindle.cli.audit import FAILED_GATE, NUMBERS, REPORT, SENSITIVE, Attacks, make_attacks, resumable
 from rekindle.cli.console import console, note, print_json, say, showing_progress, table
 from rekindle.cli.defend import show_budgets
 from rekindle.cli.options import (
     Cluster,
     Effort,
     Format,
+    KnownPeople,
     MemoryLimit,
     Overwrite,
     PublicLocations,
     Quiet,
+    Resume,
     Seed,
+    Seeds,
+    TimeBudget,
     Workers,
 )
-from rekindle.cli.running import STOPPED, in_flags
+from rekindle.cli.running import in_flags
 from rekindle.cli.shared import command_line
 from rekindle.defences import Chain
 from rekindle.errors import InvalidFile, InvalidSetting, OutputExists
@@ -68,44 +71,17 @@ def recommend(
         list[str] | None,
         typer.Option(help=f"What to search: {', '.join(FAMILIES)}; may be repeated. Default: all but laplace."),
     ] = None,
-    attack: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Who judges: {', '.join(ATTACKS)}, or package:Class for your own; may be repeated. Default: by the size of "
-            "the data, at low effort in the search, as an audit does in the confirmation."
-        ),
-    ] = None,
+    attack: Attacks = None,
     effort: Effort = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Row orders and draws of the confirmation. Default: 3, fewer for many people.",
-            show_default=False,
-        ),
-    ] = None,
+    seeds: Seeds = None,
     seed: Seed = 0,
-    people: Annotated[
-        int | None, typer.Option(min=1, help="Number of people that the attacker takes to be counted.")
-    ] = None,
-    time_budget: Annotated[
-        str | None,
-        typer.Option(
-            "--time-budget",
-            metavar="TIME",
-            help="How long it may take, e.g. 20min or 2h. When half of it is over and something was found, that is confirmed.",
-        ),
-    ] = None,
+    people: KnownPeople = None,
+    time_budget: TimeBudget = None,
     public_locations: PublicLocations = False,
     locations: Annotated[
         Path | None, typer.Option(help="File of the public locations, with --public-locations.")
     ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume/--no-resume", help="Use the finished tasks of an earlier run in OUT, or run all tasks again."
-        ),
-    ] = True,
+    resume: Resume = True,
     overwrite: Overwrite = False,
     memory_limit: MemoryLimit = None,
     workers: Workers = None,
@@ -115,8 +91,8 @@ def recommend(
 ) -> None:
     """Find the least lossy release under limits of risk, and write it.
 
-    Searches families of defences, with the strongest attacks as judges. What is best is audited again with other draws and row
-    orders; that audit is the evidence. Noise is drawn afresh for the release, as by rekindle defend. Ends with exit code 3 where
+    Searches families of defences, with the strongest attacks as judges, at low effort unless you say otherwise. What is best is
+    audited again with other draws and row orders; that audit is the evidence. Noise is drawn afresh for the release, as by rekindle defend. Ends with exit code 3 where
     nothing meets the limits; then no release is written.
 
     To choose an epsilon by looking at the ground truth is outside the proof of differential privacy.
@@ -134,9 +110,8 @@ def recommend(
     if public_locations:
         listed = data.locations if locations is None else read_locations(locations)
         data = data.with_locations(listed.declare_public())
-    attacks = None
-    if attack is not None or effort is not None:
-        attacks = [make_with_effort(name, effort) for name in attack or ATTACKS]
+    attacks = make_attacks(attack, effort)
+    shown: list[Path] = []
     check_new_folder(out, AUDIT, overwrite=True)
     results = [out / name for name in (RELEASE, f"{RELEASE}.defences.json", PLACES, NUMBERS, REPORT)]
     if results[0].exists() and not overwrite:
@@ -144,11 +119,6 @@ def recommend(
             f"{results[0]} exists already; it was left as it is. Publishing another draw of the same people gives away more. "
             "Choose another folder, or --overwrite."
         )
-
-    def begin() -> None:
-        begin_output(out, resume=resume)
-        for path in results:
-            path.unlink(missing_ok=True)
 
     def announce(ahead: Forecast) -> None:
         if cluster is None:
@@ -159,41 +129,39 @@ def recommend(
             f"The search takes up to about {duration(ahead.seconds)} on {cores} and {size(ahead.memory_bytes)} of memory, "
             f"judged by {judges}; then comes an audit of what is best."
         )
-        begin()
+        begin_output(out, resume=resume)
+        for path in results:
+            path.unlink(missing_ok=True)
 
     def write(found: Recommendation) -> None:
         mark_folder(out, AUDIT, SENSITIVE)
         commands = {} if found.chosen is None else _commands(found, dataset, context)
         found.write_json(out / CHOICE, commands=commands)
         found.to_html(out / FRONTIER)
+        shown.append(out / FRONTIER)
 
     with output(out, parents=True):
-        try:
-            with showing_progress("Search", share=True) as progress:
-                found = run_recommend(
-                    data,
-                    max_exposed=max_exposed,
-                    max_advantage=max_advantage,
-                    max_loss=max_loss,
-                    families=family,
-                    attacks=attacks,
-                    seeds=seeds,
-                    seed=seed,
-                    people=people,
-                    time_budget=time_budget,
-                    name=dataset.resolve().name,
-                    command=command_line(context.obj),
-                    workers=workers,
-                    cluster=cluster,
-                    cache=out / TASKS,
-                    progress=progress,
-                    announce=announce,
-                    so_far=write,
-                )
-        except KeyboardInterrupt:
-            so_far = f" What was tried so far is in {out / FRONTIER}." if (out / FRONTIER).exists() else ""
-            note(f"Stopped. Finished tasks are in {out / TASKS}.{so_far} Run the same command again to resume.")
-            raise typer.Exit(STOPPED) from None
+        with resumable(out / TASKS, shown), showing_progress("Search", share=True) as progress:
+            found = run_recommend(
+                data,
+                max_exposed=max_exposed,
+                max_advantage=max_advantage,
+                max_loss=max_loss,
+                families=family,
+                attacks=attacks,
+                seeds=seeds,
+                seed=seed,
+                people=people,
+                time_budget=time_budget,
+                name=dataset.resolve().name,
+                command=command_line(context.obj),
+                workers=workers,
+                cluster=cluster,
+                cache=out / TASKS,
+                progress=progress,
+                announce=announce,
+                so_far=write,
+            )
         write(found)
         if found.evidence is not None and found.release is not None:
             found.evidence.write_json(out / NUMBERS)
