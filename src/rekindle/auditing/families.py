@@ -98,32 +98,25 @@ def families_of(
     own = [one for one in asked if isinstance(one, Family)]
     names = [one for one in asked if isinstance(one, str)]
     most = int(np.nanmax(given.values))
-    suppress = [Suppress(below=below) for below in _NUMBERS if below <= most]
-    geometric = [GeometricNoise(epsilon=epsilon, per="event") for epsilon in _EPSILONS]
-    times, spaces = _longer_steps(given.calendar), _larger_cells(given.locations)
     singles: dict[str, tuple[Sequence[Defence], bool]] = {
-        "suppress": (suppress, True),
+        "suppress": ([Suppress(below=below) for below in _NUMBERS if below <= most], True),
         "round": ([Round(to=to) for to in _NUMBERS if to <= 2 * most], True),
-        "geometric": (geometric, True),
+        "geometric": ([GeometricNoise(epsilon=epsilon, per="event") for epsilon in _EPSILONS], True),
         "laplace": ([LaplaceNoise(epsilon=epsilon, per="event") for epsilon in _EPSILONS], True),
-        "coarser-time": (times, False),
-        "coarser-space": (spaces, False),
+        "coarser-time": (_longer_steps(given.calendar), False),
+        "coarser-space": (_larger_cells(given.locations), False),
         "sample": ([Sample(share=share) for share in _SHARES if share * truth.people >= 2], False),
-    }
-    after: dict[str, tuple[Sequence[Defence], Sequence[Defence], bool]] = {
-        "coarser-time + suppress": (times[:2], suppress, True),
-        "coarser-space + suppress": (spaces[:2], suppress, True),
-        "coarser-space + geometric": (spaces[:2], geometric, True),
-        "coarser-space + coarser-time": (spaces[:2], times[:2], False),
     }
     found: list[Family] = []
     for name in names:
-        if name in singles:
-            defences, falls = singles[name]
+        first, _, second = name.partition(" + ")
+        defences, falls = singles[second or first]
+        if not second:
             found.append(Family(name, tuple(defences), falls))
-        else:
-            first, second, falls = after[name]
-            found += [Family(name, tuple(Chain([one, other]) for other in second), falls) for one in first]
+            continue
+        # A chain begins with one of the two weakest of a grid; of another grid after it, these two again are enough.
+        then = defences if falls else defences[:2]
+        found += [Family(name, tuple(Chain([one, other]) for other in then), falls) for one in singles[first][0][:2]]
     reasons = [(one, _why_not(one, given)) for one in [*found, *own] if one.defences]
     left_out = {one.name: reason for one, reason in reasons if reason is not None}
     return [one for one, reason in reasons if reason is None], left_out
