@@ -80,8 +80,7 @@ class Candidate:
 
 def judge_release(risk: ReleaseRisk, family: str, defence: Defence | None, limits: Mapping[str, float]) -> Candidate:
     """Say whether a release meets the limits; where attacks, draws or row orders differ, the worst counts."""
-    tried = [one for name, one in risk.attacks.items() if name not in ("chance", "perfect")]
-    known = [(one, one.advantage, one.exposed.half) for one in tried if one.advantage and one.exposed]
+    known = [(one, one.advantage, one.exposed.half) for one in risk.tried if one.advantage and one.exposed]
     worst, advantage, _ = max(known, key=lambda one: one[1].high)
     exposed = max(max(half.people, *half.by_order) for _, _, half in known)
     use = risk.utility or {}

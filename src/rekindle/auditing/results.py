@@ -283,18 +283,22 @@ class ReleaseRisk:
         return f"ReleaseRisk({self.label}: {self.strongest!r}, {len(self.attacks)} attacks and references)"
 
     @property
+    def tried(self) -> list[AttackRisk]:
+        """The attacks, and the references but for chance and the perfect recovery."""
+        return [risk for name, risk in self.attacks.items() if name not in ("chance", "perfect")]
+
+    @property
     def strongest(self) -> AttackRisk:
         """The attack or reference with the highest accuracy; without the truth, the last that was asked for."""
-        real = [risk for name, risk in self.attacks.items() if name not in ("chance", "perfect")]
-        known = [risk for risk in real if risk.accuracy is not None]
-        return max(known, key=lambda risk: risk.accuracy.value if risk.accuracy else 0.0) if known else real[-1]
+        known = [risk for risk in self.tried if risk.accuracy is not None]
+        return max(known, key=lambda risk: risk.accuracy.value if risk.accuracy else 0.0) if known else self.tried[-1]
 
     @property
     def exposing(self) -> AttackRisk | None:
         """The attack or reference that exposes most people, the strongest of equals; None without the truth."""
-        best = self.strongest
-        known = [best, *(risk for name, risk in self.attacks.items() if name not in ("chance", "perfect"))]
-        found = [(risk.exposed.half.people, risk) for risk in known if risk.exposed is not None]
+        found = [
+            (risk.exposed.half.people, risk) for risk in (self.strongest, *self.tried) if risk.exposed is not None
+        ]
         return max(found, key=lambda one: one[0])[1] if found else None
 
     @property
@@ -545,8 +549,8 @@ class Audit:
         more_than, above = checks.whole("more_than", more_than), checks.share("above", above)
         if self.truth is None:
             raise _needs_truth()
-        tried = [risk.exposed for name, risk in self.given.attacks.items() if name not in ("chance", "perfect")]
-        return any(sum(share > above for share in one.clear) > more_than for one in tried if one is not None)
+        found = [risk.exposed for risk in self.given.tried if risk.exposed is not None]
+        return any(sum(share > above for share in one.clear) > more_than for one in found)
 
     def to_json(self) -> dict[str, Any]:
         """Every number of the audit in plain values; no trajectory is among them.

@@ -188,14 +188,13 @@ def workers_of(workers: int | None, cluster: str | None) -> Iterator[Workers]:
     if count == 1:
         yield Workers()
         return
-    processes = _Processes(count)
-    try:
-        yield processes
-    except BaseException:
-        processes.stop()
-        raise
-    finally:
-        processes.close()
+    with tempfile.TemporaryDirectory(prefix="rekindle-", ignore_cleanup_errors=True) as folder:
+        processes = _Processes(count, Path(folder) / "shares")
+        try:
+            yield processes
+        except BaseException:
+            processes.stop()
+            raise
 
 
 class Workers:
@@ -236,11 +235,9 @@ class _Processes(Workers):
     output's folder.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, path: Path) -> None:
         self.cores = self.count = count
-        self._folder = tempfile.TemporaryDirectory(prefix="rekindle-", ignore_cleanup_errors=True)
-        self._path = Path(self._folder.name) / "shares"
-        self._shares = np.memmap(self._path, np.float64, mode="w+", shape=(count,))
+        self._path, self._shares = path, np.memmap(path, np.float64, mode="w+", shape=(count,))
         self._told: dict[int, tuple[Future[Result], Told]] = {}
         self._executor: Any = None
 
@@ -268,10 +265,6 @@ class _Processes(Workers):
         """End the processes with what they have under way."""
         if self._executor is not None:
             self._executor.shutdown(wait=True, kill_workers=True)
-
-    def close(self) -> None:
-        del self._shares
-        self._folder.cleanup()
 
 
 def _call(task: Task, told: Told) -> Result:
