@@ -15,7 +15,7 @@ import psutil
 from rekindle.attacks import Attack
 from rekindle.errors import InvalidSetting, RekindleError, TooLarge
 from rekindle.io.safety.files import read_json
-from rekindle.model import Counts, Release
+from rekindle.model import Counts, Flows, Release
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _UNLIMITED = 2**60
@@ -169,10 +169,16 @@ def described_size(dataset: Path) -> tuple[int, int, int] | None:
 
 
 def audit_bytes(
-    data: Counts | Release, attacks: Sequence[Attack], *, seeds: int, workers: int, truth: bool, people: int | None
+    data: Counts | Flows | Release,
+    attacks: Sequence[Attack],
+    *,
+    seeds: int,
+    workers: int,
+    truth: bool,
+    people: int | None,
 ) -> int:
     """About how much memory an audit takes: each process attacks and compares, and this one keeps the recoveries."""
-    counts = data if isinstance(data, Counts) else counts_of_size(data, people)
+    counts = counts_of_size(data, people)
     people, steps, locations = counts.people, counts.steps, len(counts.locations)
     task = max(attack.memory_bytes(counts) for attack in attacks)
     if truth:
@@ -181,13 +187,19 @@ def audit_bytes(
     return kept + (task if workers == 1 else PROCESS + ROW * people * steps + workers * task)
 
 
-def counts_of_size(release: Release, people: int | None) -> Counts:
+def counts_of_size(data: Counts | Flows | Release, people: int | None) -> Counts:
     """Counts of a size that a repair of a release may have: as many people as its fullest step shows."""
-    shown = np.nan_to_num(release.values, nan=0.0).clip(0)
-    everyone = people or max(1, int(np.ceil(shown.sum(axis=1).max(initial=1))))
-    values = np.zeros(shown.shape, np.int32)
+    if isinstance(data, Counts):
+        return data
+    if isinstance(data, Flows):
+        everyone, calendar = data.people, data.calendar
+    else:
+        shown = np.nan_to_num(data.values, nan=0.0).clip(0)
+        everyone = people or max(1, int(np.ceil(shown.sum(axis=1).max(initial=1))))
+        calendar = data.moments
+    values = np.zeros((calendar.steps or 1, len(data.locations)), np.int32)
     values[:, 0] = everyone
-    return Counts(values, release.locations, release.calendar)
+    return Counts(values, data.locations, calendar)
 
 
 def points_bytes(source: str) -> int:

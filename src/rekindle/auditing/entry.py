@@ -36,7 +36,7 @@ from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import Defence
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.membership.infer import METHODS, Method
-from rekindle.model import Counts, Trajectories
+from rekindle.model import Counts, Flows, Trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.progress import Progress, shown_in_notebooks
 
@@ -65,6 +65,8 @@ def audit(
     cell_km: float | None = None,
     timezone: str | None = None,
     truth: Trajectories | None = None,
+    release: Literal["counts", "flows", "both"] | None = None,
+    window: str | timedelta | None = None,
     attacks: Iterable[Attack] | None = None,
     defences: Iterable[Defence] | None = None,
     seeds: int | None = None,
@@ -98,6 +100,12 @@ def audit(
         1), and the zone whose local time counts, where the times carry none.
     truth
         The people behind a release, in its locations and steps, where `data` does not hold them.
+    release
+        What of a dataset, or of people, is published: counts, flows, or both. By default what the dataset holds: flows with their
+        counts where it has flows, or else counts.
+    window
+        How long a window of flows is, such as ``"2h"``; by default that of the dataset's flows, or a step. Everything is
+        then audited at the moments when windows begin and end.
     attacks
         By default all attacks with their defaults, or with less effort where there are many people.
     defences
@@ -149,7 +157,9 @@ def audit(
     """
     begin, store = time.monotonic(), Store(cache)
     budget = None if time_budget is None else seconds_of(time_budget)
-    given, truth = open_data(data, truth, step=step, cell_km=cell_km, timezone=timezone)
+    if release is not None:
+        checks.choice("release", release, ("counts", "flows", "both"))
+    given, truth = open_data(data, truth, release, window, step=step, cell_km=cell_km, timezone=timezone)
     asked = {"attacks": attacks, "defences": defences, "seeds": seeds, "thorough": thorough}
     free = frozenset(setting for setting, value in asked.items() if value is None)
     plan = Plan(
@@ -166,6 +176,7 @@ def audit(
         command=command,
         thorough=thorough is not False,
         first_seed=checks.whole("seed", seed),
+        with_counts=isinstance(given, Flows) and release != "flows",
     )
     plans = alternatives(plan, free) if free else [plan]
     # Without the truth, half of the work is an audit of people drawn like the recovered ones.

@@ -34,7 +34,7 @@ from rekindle.auditing.risk import (
     estimate_exposed,
     judge,
 )
-from rekindle.auditing.stages import Findings, Tried
+from rekindle.auditing.stages import Findings, Tried, counts_of
 from rekindle.auditing.tasks import Result
 from rekindle.defences import Defence
 from rekindle.evaluation import KNOWN_POINTS
@@ -72,7 +72,7 @@ def gather(found: Findings) -> Audit:
         agreements=_agreements(found),
         left_out=found.left_out,
         settings=_settings(found),
-        recovered=Trajectories(first.arrays["cells"].astype(np.int32), plan.given.locations, plan.given.calendar),
+        recovered=Trajectories(first.arrays["cells"].astype(np.int32), plan.given.locations, plan.sized.calendar),
         truth=plan.truth,
         matched=first.arrays.get("matched"),
         warnings=tuple(_warnings(found)),
@@ -142,7 +142,7 @@ def _people_from(found: Findings) -> PeopleFrom:
 
 def _totals(found: Findings) -> list[int]:
     """The fewest and the most people who are counted at a step of the release as given, as the attacker takes it."""
-    totals = found.given.counts(0, found.given.kept[0]).totals
+    totals = counts_of(found.given.counts(0, found.given.kept[0])).totals
     return [int(totals.min()), int(totals.max())]
 
 

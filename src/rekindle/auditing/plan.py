@@ -24,7 +24,7 @@ from rekindle.defences import (
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.membership.infer import Method
 from rekindle.memory import counts_of_size
-from rekindle.model import Counts, Dataset, Release, Trajectories
+from rekindle.model import Counts, Dataset, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.model.dataset import check_truth
 
@@ -78,9 +78,11 @@ class Plan:
         Whether also to try the second best repair, an attacker who has to guess the number of people, and the first days alone.
     first_seed
         The seed of the first row order and draw; the others follow it.
+    with_counts
+        Whether the counts are published beside the flows, protected alike.
     """
 
-    given: Counts | Release
+    given: Counts | Flows | Release
     truth: Trajectories | None
     attempts: Sequence[Attempt]
     defences: Sequence[Defence]
@@ -93,6 +95,7 @@ class Plan:
     command: str | None = None
     thorough: bool = True
     first_seed: int = 0
+    with_counts: bool = False
 
     @property
     def attacks(self) -> dict[str, Attack]:
@@ -102,13 +105,22 @@ class Plan:
     @cached_property
     def sized(self) -> Counts:
         """Counts of the size of those that the attacker will have."""
-        return self.given if isinstance(self.given, Counts) else counts_of_size(self.given, self.people)
+        return counts_of_size(self.given, self.people)
 
 
-def open_data(data: Any, truth: Trajectories | None, **settings: Any) -> tuple[Counts | Release, Trajectories | None]:
-    """Give what is to be published, and the people behind it; raw points are prepared first, with these settings."""
+def open_data(
+    data: Any,
+    truth: Trajectories | None,
+    release: str | None = None,
+    window: str | timedelta | None = None,
+    **settings: Any,
+) -> tuple[Counts | Flows | Release, Trajectories | None]:
+    """Give what is to be published, and the people behind it; raw points are prepared first, with these settings.
+
+    Flows over a window are those of the truth, or of the dataset; the truth is brought to the moments when windows begin and end.
+    """
     given = {name: value for name, value in settings.items() if value is not None}
-    if not isinstance(data, (Dataset, Counts, Release, Trajectories)):
+    if not isinstance(data, (Dataset, Counts, Flows, Release, Trajectories)):
         if not hasattr(data, "columns") and not hasattr(data, "to_point_gdf"):
             raise InvalidData(
                 f"A {type(data).__name__} cannot be audited; give a dataset, counts, a release, trajectories, or a data frame "
@@ -125,9 +137,23 @@ def open_data(data: Any, truth: Trajectories | None, **settings: Any) -> tuple[C
         )
     own = truth is None
     if isinstance(data, Dataset):
-        data, truth = data.counts, truth or data.truth
+        truth, flows = truth or data.truth, data.flows
+        if release == "counts" or not (release or window or flows):
+            data = data.counts
+        else:
+            data = _flows(data.counts, flows, truth, window)
     elif isinstance(data, Trajectories):
-        data, truth = data.counts(), truth or data
+        truth = truth or data
+        data = (
+            data.counts() if release in (None, "counts") and not window else _flows(data.counts(), (), data, window)
+        )
+    elif (release or window) and not isinstance(data, (Counts if release == "counts" else Flows)):
+        raise InvalidSetting("`release` and `window` are for a dataset or for people; a table is what it is.")
+    if isinstance(data, Flows) or (isinstance(data, Release) and data.pairs is not None):
+        moments = data.calendar if isinstance(data, Flows) else data.moments
+        if truth is not None and truth.locations != data.locations:
+            raise InvalidData("The truth has other locations than the flows.")
+        return data, None if truth is None else truth.during(moments)
     if truth is not None and isinstance(data, Counts) and not own:
         check_truth(data, truth)
     if truth is not None and (truth.locations != data.locations or truth.calendar != data.calendar):
@@ -136,6 +162,19 @@ def open_data(data: Any, truth: Trajectories | None, **settings: Any) -> tuple[C
             "or give the dataset and the defence that made the release."
         )
     return data, truth
+
+
+def _flows(
+    counts: Counts, flows: tuple[Flows, ...], truth: Trajectories | None, window: str | timedelta | None
+) -> Flows:
+    """Flows over a window, with stayers."""
+    length = parse_step(window) if window else flows[0].window if flows else counts.calendar.step
+    found = next((one for one in flows if one.window == length), None)
+    if found is None and truth is None:
+        raise InvalidSetting(
+            f"There are no flows of {length} (h:min:s), and no ground truth to count them from; see `window`."
+        )
+    return truth.flows(length) if found is None and truth is not None else found.with_stayers(counts)  # type: ignore[union-attr]
 
 
 def name_of(data: object) -> str | None:
@@ -180,7 +219,9 @@ def distinct(defences: Iterable[Defence]) -> list[Defence]:
     return list(chosen.values())
 
 
-def default_defences(given: Counts | Release, truth: Trajectories | None, most: int = DEFENCES[0]) -> list[Defence]:
+def default_defences(
+    given: Counts | Flows | Release, truth: Trajectories | None, most: int = DEFENCES[0]
+) -> list[Defence]:
     """Choose eight defences: two thresholds, rounding, noise of two budgets, larger cells, longer steps, a sample.
 
     The sample needs the people, so it is left out where they are not known.
@@ -201,12 +242,12 @@ def default_defences(given: Counts | Release, truth: Trajectories | None, most: 
         CoarserSpace(km=3 * (given.locations.spacing_km or 1.0)): 1,
         CoarserTime(step=_longer_step(given)): 3,
     }
-    if truth is not None and isinstance(given, Counts):
+    if truth is not None and isinstance(given, (Counts, Flows)):
         chosen[Sample(share=0.5)] = 5
     return [one for one, rank in chosen.items() if rank < most]
 
 
-def _longer_step(given: Counts | Release) -> timedelta | str:
+def _longer_step(given: Counts | Flows | Release) -> timedelta | str:
     """At least three times the step, a round number where there is one."""
     step = given.calendar.step
     fits = [text for text in _LONGER if parse_step(text) >= 3 * step and not parse_step(text) % step]

@@ -26,7 +26,7 @@ from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import Chain, Defence
 from rekindle.errors import InvalidData, RekindleError, Stopped
 from rekindle.evaluation import utility
-from rekindle.model import Counts, Release, Trajectories
+from rekindle.model import Counts, Dataset, Flows, Release, Trajectories
 from rekindle.progress import Progress, shown_in_notebooks
 
 __all__ = ["recommend"]
@@ -135,7 +135,9 @@ def recommend(
     True
     """
     begin = time.monotonic()
-    given, truth = open_data(data, truth)
+    given, truth = open_data(data, truth, "counts" if isinstance(data, (Dataset, Trajectories)) else None)
+    if isinstance(given, Flows):
+        raise InvalidData("A release of flows cannot be recommended yet; give their counts, or audit the flows.")
     if truth is None:
         raise InvalidData(
             "Without the truth nobody knows what a release gives away, so none can be recommended; give data that has it."

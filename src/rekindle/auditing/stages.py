@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +35,8 @@ from rekindle.defences import Defence, NothingLeft
 from rekindle.errors import InvalidSetting, RekindleError
 from rekindle.evaluation import utility
 from rekindle.membership.infer import Method
-from rekindle.model import AWAY, Counts, Release, Trajectories
-from rekindle.repairing import REPAIRS, exact_totals, guess_people, hold_still
+from rekindle.model import AWAY, Counts, Flows, Release, Trajectories
+from rekindle.repairing import REPAIRS, exact_totals, guess_people, hold_still, repair_flows
 
 __all__ = ["AS_PUBLISHED", "KEPT", "SCOUT", "Findings", "Published", "Tried", "carry_out", "days_grown"]
 
@@ -74,6 +75,8 @@ class Published:
         (people,) int64: which of all true people they are.
     utility
         How much use is left, by the name of the metric; None where that is not known.
+    beside
+        Of flows, the counts that are published with them, protected alike; None where there are none.
     """
 
     release: Release
@@ -84,19 +87,27 @@ class Published:
     original: Trajectories | None
     rows: NDArray[np.int64] | None
     utility: dict[str, float] | None
-    _counts: dict[tuple[str, int], Counts] = field(default_factory=dict)
+    beside: Release | None = None
+    _counts: dict[tuple[str, int], Counts | Flows] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan, true_counts: Counts | None, defence: Defence | None) -> Published:
+    def of(cls, plan: Plan, true: Counts | Flows | None, defence: Defence | None) -> Published:
         """Protect the data once, and bring the truth to the same resolution."""
         given, truth = plan.given, plan.truth
         release, coarse, scale = given if isinstance(given, Release) else Release.of(given), truth, 1.0
+        beside = Release.of(given.counts()) if isinstance(given, Flows) and plan.with_counts else None
         if defence is not None:
             from_people = truth if defence.needs_people and isinstance(given, Counts) else None
-            release, scale = defence(given if from_people is None else from_people), defence.scale
+            if isinstance(given, Flows) and truth is not None:
+                release, from_people = defence.of_flows(truth), truth
+            else:
+                release = defence(given if from_people is None else from_people)
+            scale = defence.scale
+            if beside is not None:
+                beside = defence(beside if from_people is None else from_people)
             coarse = None if truth is None else defence.coarsen(truth)
         # Counts that are given as such are exact, even where they all share a divisor.
-        exact = (defence is None and isinstance(given, Counts)) or exact_totals(release) is not None
+        exact = (defence is None and not isinstance(given, Release)) or exact_totals(release) is not None
         guess = int(release.values.sum(axis=1).max()) if exact else guess_people(release)
         if plan.people is not None:
             # A sample may hold more than its share.
@@ -104,7 +115,7 @@ class Published:
         elif coarse is not None:
             people = coarse.people
         else:
-            people = given.people if isinstance(given, Counts) else guess
+            people = guess if isinstance(given, Release) else given.people
         rows, original = None, truth
         if coarse is not None and truth is not None:
             rows = _rows(coarse, truth)
@@ -113,11 +124,15 @@ class Published:
                 original = Trajectories(
                     truth.cells[rows], truth.locations, truth.calendar, coarse.people_ids, observed
                 )
-        use = None if true_counts is None else utility(true_counts, release, scale=scale).to_json()
-        return cls(release, exact, guess, people, coarse, original, rows, use)
+        use = None if true is None else utility(true, release, scale=scale).to_json()
+        return cls(release, exact, guess, people, coarse, original, rows, use, beside)
 
-    def counts(self, repair: str, people: int) -> Counts:
+    def counts(self, repair: str, people: int) -> Counts | Flows:
         """What an attacker makes of it who takes so many people to be in it."""
+        if (repair, people) not in self._counts and self.release.pairs is not None:
+            there = None if self.beside is None or self.exact else REPAIRS[next(iter(REPAIRS))](self.beside, people)
+            flows = repair_flows(self.release, people, there)
+            self._counts[repair, people] = hold_still(flows.counts()) if repair == FROZEN else flows
         if (repair, people) not in self._counts:
             release = self.release
             if self.exact:
@@ -167,7 +182,7 @@ class Tried:
     plan: Plan
     defence: Defence | None
     draws: list[Published]
-    given: Counts | None = None
+    given: Counts | Flows | None = None
     kept: tuple[str, ...] = ()
     repairs: Repairs | None = None
     wanted: list[tuple[int, str, str]] = field(default_factory=list)
@@ -181,14 +196,15 @@ class Tried:
         """What it is called."""
         return "As given" if self.defence is None else self.defence.label
 
-    def counts(self, seed: int, repair: str) -> Counts:
+    def counts(self, seed: int, repair: str) -> Counts | Flows:
         """What the attacker has."""
         return self.draws[seed].counts(repair, self.draws[seed].people)
 
     def scout(self) -> Batch:
         """Try the repairs under the first row order, and the true counts beside them, where there is anything to repair."""
         published = self.draws[0]
-        if published.exact or published.truth is None:
+        # Flows have one repair.
+        if published.exact or published.truth is None or published.release.pairs is not None:
             return {}, self._scouted
         counts = {repair: self.counts(0, repair) for repair in REPAIRS} | {AS_PUBLISHED: published.truth.counts()}
         return {repair: self._task(0, SCOUT, one) for repair, one in counts.items()}, self._scouted
@@ -202,7 +218,7 @@ class Tried:
         true_counts = accuracy.pop(AS_PUBLISHED)
         ranked = sorted(accuracy, key=accuracy.__getitem__, reverse=True)
         # Where nothing ever moves, every attack finds the same, and the reference "frozen" has it already.
-        moving = [repair for repair in ranked if _moves(self.counts(0, repair))]
+        moving = [repair for repair in ranked if _moves(counts_of(self.counts(0, repair)))]
         self.kept = tuple((moving or ranked)[: KEPT if self.plan.thorough else 1])
         self.repairs = Repairs(SCOUT.name, accuracy, self.kept, true_counts)
 
@@ -239,11 +255,11 @@ class Tried:
                 (published.release, published.truth, self.defence, given, method, 0),
                 work.membership(plan.sized, method),
             )
-            for method in (plan.membership if published.truth is not None else ())
+            for method in (plan.membership if published.truth is not None and published.release.pairs is None else ())
         }
         return tasks, self.membership
 
-    def _task(self, seed: int, attempt: Attempt, counts: Counts) -> Task:
+    def _task(self, seed: int, attempt: Attempt, counts: Counts | Flows) -> Task:
         """A task that depends only on what the attacker has: equal counts are attacked once."""
         published = self.draws[seed]
         # Recoveries of the release as given are kept, to be shown and compared.
@@ -251,7 +267,7 @@ class Tried:
         return Task(
             attack_counts,
             (counts, published.truth, published.original, attempt.attack, self.plan.first_seed + seed, keep),
-            work.attacking(attempt.attack, counts, compared=published.truth is not None),
+            work.attacking(attempt.attack, counts_of(counts), compared=published.truth is not None),
             reports=True,
         )
 
@@ -369,9 +385,10 @@ def carry_out(found: Findings, runner: Runner) -> None:
 def _publish(found: Findings, runner: Runner) -> None:
     """Apply each defence once for each of its draws, or set it aside if it cannot be applied."""
     plan = found.plan
-    true_counts = (
-        plan.given if isinstance(plan.given, Counts) else None if plan.truth is None else plan.truth.counts()
-    )
+    true: Counts | Flows | None = None if isinstance(plan.given, Release) else plan.given
+    if true is None and plan.truth is not None:
+        flows = isinstance(plan.given, Release) and plan.given.pairs is not None
+        true = plan.truth.flows() if flows else plan.truth.counts()
     for at, defence in enumerate((None, *plan.defences)):
         draws: dict[str, Published] = {}
         seeded = [defence and defence.seeded(plan.first_seed + seed) for seed in range(plan.seeds)]
@@ -379,7 +396,7 @@ def _publish(found: Findings, runner: Runner) -> None:
             for one in seeded:
                 runner.check_time()
                 if repr(one) not in draws:
-                    draws[repr(one)] = Published.of(plan, true_counts, one)
+                    draws[repr(one)] = Published.of(plan, true, one)
         except RekindleError as error:
             if defence is None or (plan.required and not isinstance(error, NothingLeft)):
                 raise
@@ -395,7 +412,7 @@ def _compare(found: Findings) -> Batch:
     recovered = {(name, at): one.arrays["cells"] for name in names for at, one in enumerate(given.best(name))}
     orders = [((name, 0), (name, seed)) for name in names for seed in range(1, found.plan.seeds)]
     others = [((one, 0), (other, 0)) for at, one in enumerate(names) for other in names[at + 1 :]]
-    counts = given.counts(0, given.kept[0])
+    counts = counts_of(given.counts(0, given.kept[0]))
     tasks = {
         (one, other): Task(compare_recoveries, (counts, recovered[one], recovered[other]), work.matching(counts))
         for one, other in orders + others
@@ -416,18 +433,24 @@ def _grow(found: Findings) -> Batch:
         for first in days_grown(given.counts(0, given.kept[0])):
             part = slice(0, first.steps)
             people = truth.part(part)
-            if (people.cells != AWAY).any() and first.totals.any():  # otherwise nobody came yet
+            # Otherwise nobody came yet, or there is no window.
+            if (people.cells != AWAY).any() and first.totals.any():
                 tasks[name, first.calendar.number_of_days] = Task(
                     attack_counts,
                     (first, people, None, cells[:, part] if again is None else again, plan.first_seed, False),
-                    work.attacking(again, first, compared=True),
+                    work.attacking(again, counts_of(first), compared=True),
                     reports=True,
                 )
     return tasks, found.grown
 
 
-def days_grown(counts: Counts) -> Iterator[Counts]:
-    """The first days of counts, for each number of days in `GROWTH` that is less than all."""
+def counts_of(data: Counts | Flows) -> Counts:
+    """The counts of what an attacker has."""
+    return data if isinstance(data, Counts) else data.counts()
+
+
+def days_grown(counts: Any) -> Iterator[Any]:
+    """The first days of counts or flows, for each number of days in `GROWTH` that is less than all."""
     for days in GROWTH[: np.searchsorted(GROWTH, counts.calendar.number_of_days)]:
         yield counts.part(slice(0, counts.calendar.day(days - 1).stop))
 

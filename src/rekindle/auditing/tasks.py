@@ -21,7 +21,7 @@ from rekindle.errors import InvalidSetting, RekindleError
 from rekindle.evaluation import agreement, assess_confidence, expose, map_people, uniqueness_by_k
 from rekindle.membership.channel import rebuild_defence
 from rekindle.membership.infer import Method, exact_membership, infer_membership
-from rekindle.model import Counts, Release, Trajectories
+from rekindle.model import Counts, Flows, Release, Trajectories
 from rekindle.progress import Progress
 
 __all__ = [
@@ -108,7 +108,7 @@ REFERENCE_ATTEMPTS = (
 
 
 def attack_counts(
-    counts: Counts,
+    data: Counts | Flows,
     truth: Trajectories | None,
     original: Trajectories | None,
     attack: Attack | NDArray[Any] | None,
@@ -116,12 +116,12 @@ def attack_counts(
     keep: bool,
     told: Callable[[float], None] | None = None,
 ) -> Result:
-    """Attack counts, and compare with the truth where it is known.
+    """Attack counts or flows, and compare with the truth where it is known.
 
     Parameters
     ----------
-    counts
-        What the attacker has.
+    data
+        What the attacker has. An attack that cannot follow flows has their counts.
     truth, original
         The people, at the resolution of the counts and at their own, or None.
     attack
@@ -135,9 +135,12 @@ def attack_counts(
     """
     numbers: dict[str, Any] = {}
     sure = None
+    counts = data if isinstance(data, Counts) else data.counts()
     if isinstance(attack, Attack):
+        flows = data if isinstance(data, Flows) and attack.takes_flows else None
         began = processor_time()
-        found = _ordered(attack, seed).recover(counts, progress=_days(attack, counts, truth is not None, told))
+        told_days = _days(attack, counts, truth is not None, told)
+        found = _ordered(attack, seed).recover(counts, flows=flows, progress=told_days)
         ended = processor_time()
         recovered, sure = found.trajectories, found.confidence
         if began is not None and ended is not None:
@@ -223,7 +226,7 @@ def identity(value: Any) -> Any:
 
     Data by a digest; attacks and defences by their class, their settings, and their code where it is not ours.
     """
-    if isinstance(value, (Counts, Release, Trajectories)):
+    if isinstance(value, (Counts, Flows, Release, Trajectories)):
         return _digest(value)
     if isinstance(value, np.ndarray):
         return _hash(value).hexdigest()
@@ -234,10 +237,16 @@ def identity(value: Any) -> Any:
     return value
 
 
-def _digest(data: Counts | Release | Trajectories) -> str:
-    cells = data.cells if isinstance(data, Trajectories) else data.values
-    found = _hash(cells, data.locations.xy_km, first=type(data).__name__)
-    more: Any = data.people if isinstance(data, Counts) else ()
+def _digest(data: Counts | Flows | Release | Trajectories) -> str:
+    arrays: list[NDArray[Any]]
+    if isinstance(data, Flows):
+        arrays = [data.step, data.origin, data.destination, data.count]
+    else:
+        arrays = [data.cells if isinstance(data, Trajectories) else data.values]
+    if isinstance(data, Release) and data.pairs is not None:
+        arrays.append(data.pairs)
+    found = _hash(*arrays, data.locations.xy_km, first=type(data).__name__)
+    more: Any = data.people if isinstance(data, (Counts, Flows)) else ()
     if isinstance(data, Release):
         more = [one.to_json() for one in data.defences]
     elif isinstance(data, Trajectories):

@@ -9,18 +9,29 @@ from typing import Annotated, Any
 
 import typer
 
+from rekindle.attacks.flows import counts_and_flows
 from rekindle.attacks.folder import open_folder, recover_into
 from rekindle.cli.console import note, print_json, say, showing_progress
-from rekindle.cli.options import CellSide, Effort, Format, LocationsFile, MemoryLimit, Quiet, TableStep
+from rekindle.cli.options import (
+    CellSide,
+    Effort,
+    Format,
+    LocationsFile,
+    MemoryLimit,
+    Published,
+    Quiet,
+    TableStep,
+    Window,
+)
 from rekindle.cli.running import STOPPED
-from rekindle.cli.shared import check_output, make_attack, parse_time, read_input
+from rekindle.cli.shared import check_output, choose_release, make_attack, parse_time, read_input
 from rekindle.io import write_trajectories
 from rekindle.io.safety.files import output
 from rekindle.memory import check_memory, reading_bytes
 
 
 def attack(
-    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a csv or parquet table of counts.")],
+    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a csv or parquet table of counts or flows.")],
     out: Annotated[
         Path, typer.Option(help="Folder for the recovery. Each day is written as soon as it is finished.")
     ],
@@ -59,6 +70,8 @@ def attack(
             help="Attack only steps before this time, e.g. 2014-05-10T00:00.",
         ),
     ] = None,
+    release: Published = None,
+    window: Window = None,
     locations: LocationsFile = None,
     step: TableStep = None,
     cell_km: CellSide = 1.0,
@@ -72,7 +85,7 @@ def attack(
     output_format: Format = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Recover everyone's trajectory from counts, as an attacker would.
+    """Recover everyone's trajectory from counts or flows, as an attacker would.
 
     A folder: rekindle attack demo/dataset --out recovery
 
@@ -86,9 +99,11 @@ def attack(
     check_output(geojson, (".geojson",), overwrite=resume)
     counts_file = dataset / "counts.parquet" if dataset.is_dir() else dataset
     check_memory(reading_bytes(counts_file), memory_limit, what=f"Reading {counts_file}", way_out="Give fewer days")
-    counts = read_input(dataset, locations, step, cell_km, truth=False).counts
+    data = read_input(dataset, locations, step, cell_km, truth=False)
+    counts, flows = counts_and_flows(*choose_release(data, release, window))
     if start or end:
         counts = counts.between(start, end)
+        flows = flows if flows is None else flows.during(counts.calendar)
     check_memory(
         chosen.memory_bytes(counts),
         memory_limit,
@@ -103,7 +118,7 @@ def attack(
         folder = open_folder(out, chosen, counts, resume=resume)
         try:
             with showing_progress("Days recovered") as progress:
-                recovery = recover_into(folder, chosen, counts, progress=progress)
+                recovery = recover_into(folder, chosen, counts, flows=flows, progress=progress)
         except KeyboardInterrupt:
             note(f"Stopped. {folder.days} days are in {out}. To resume, run the same command with --resume.")
             raise typer.Exit(STOPPED) from None

@@ -25,12 +25,14 @@ from rekindle.cli.options import (
     KnownPeople,
     LocationsFile,
     MemoryLimit,
+    Published,
     Quiet,
     Resume,
     Seed,
     Seeds,
     TableStep,
     TimeBudget,
+    Window,
     Workers,
 )
 from rekindle.cli.running import STOPPED, in_flags
@@ -41,7 +43,7 @@ from rekindle.io import read_dataset, read_published
 from rekindle.io.safety.files import output, read_json
 from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder
 from rekindle.memory import check_memory, free_memory, parse_size, reading_bytes, size
-from rekindle.model import Counts, Dataset, Release
+from rekindle.model import Counts, Dataset, Flows, Release
 from rekindle.progress import duration
 from rekindle.report import words
 
@@ -88,6 +90,8 @@ def audit(
             "'none' to try no defence."
         ),
     ] = None,
+    release: Published = None,
+    window: Window = None,
     effort: Effort = None,
     seeds: Seeds = None,
     seed: Seed = 0,
@@ -163,7 +167,7 @@ def audit(
     way_out = "Audit fewer days, fewer people or coarser locations"
     tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
     check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
-    data: Dataset | Counts | Release
+    data: Dataset | Counts | Flows | Release
     how_read = None
     if dataset.is_dir():
         data = read_dataset(dataset)
@@ -206,6 +210,8 @@ def audit(
                 found = run_audit(
                     data,
                     truth=people_behind,
+                    release=release,
+                    window=window,
                     attacks=attacks,
                     defences=defences,
                     seeds=seeds,

@@ -9,8 +9,18 @@ from typing import Annotated, Literal
 import typer
 
 from rekindle.cli.console import console, print_json, say, table
-from rekindle.cli.options import CellSide, Format, LocationsFile, Overwrite, PublicLocations, Quiet, TableStep
-from rekindle.cli.shared import read_input
+from rekindle.cli.options import (
+    CellSide,
+    Format,
+    LocationsFile,
+    Overwrite,
+    PublicLocations,
+    Published,
+    Quiet,
+    TableStep,
+    Window,
+)
+from rekindle.cli.shared import choose_release, read_input
 from rekindle.defences import (
     PRESETS,
     Cap,
@@ -32,7 +42,7 @@ from rekindle.errors import InvalidData, InvalidSetting, OutputExists
 from rekindle.evaluation import UTILITIES, utility
 from rekindle.io import read_locations, write_locations, write_release
 from rekindle.io.safety.files import output
-from rekindle.model import Calendar
+from rekindle.model import Calendar, Counts, Flows, Release
 
 NOISES: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "geometric": GeometricNoise}
 
@@ -68,6 +78,8 @@ def defend(
     suppress_below: Annotated[float | None, typer.Option(help="Withhold numbers below this.")] = None,
     keep_zeros: Annotated[bool, typer.Option("--keep-zeros", help="Do not withhold zeros.")] = False,
     round_to: Annotated[float | None, typer.Option(help="Round to multiples of this.")] = None,
+    release_of: Published = None,
+    window: Window = None,
     public_locations: PublicLocations = False,
     locations: LocationsFile = None,
     step: TableStep = None,
@@ -120,16 +132,27 @@ def defend(
     chain = Chain(chosen).for_publication()
     if chain.needs_people and data.truth is None:
         raise InvalidData(f"{dataset} has no ground truth, and a sample of the people needs the people themselves.")
+    if release_of == "both":
+        raise InvalidSetting("`release` is 'both', but a file holds counts or flows; write two.")
+    _, flows = choose_release(data, release_of or ("flows" if window else "counts"), window)
+    true: Counts | Flows = data.counts if flows is None else flows
     with output(out):
-        release = chain(data.truth if chain.needs_people and data.truth is not None else data.counts)
+        if isinstance(true, Counts):
+            release = chain(data.truth if chain.needs_people and data.truth is not None else true)
+        elif data.truth is not None:
+            release = chain.of_flows(data.truth, true.window, stayers=true.stayers, all_pairs=chain.adds_noise)
+        else:
+            release = chain(Release.of(true, all_pairs=chain.adds_noise))
         write_release(out, release, form=form, overwrite=overwrite)
         write_locations(places, release.locations, overwrite=overwrite)
-    left = utility(data.counts, release, scale=chain.scale)
+    left, steps = utility(true, release, scale=chain.scale), data.calendar
+    if isinstance(true, Flows):
+        steps = true.calendar.part(slice(0, true.steps - 1))
     if output_format == "json":
         print_json(
             {
                 "defences": [asdict(one) for one in release.defences],
-                "budgets": [asdict(one) for one in budgets(chain, data.calendar)],
+                "budgets": [asdict(one) for one in budgets(chain, steps)],
                 "utility": {one.name: one.value(left) for one in UTILITIES},
                 "release": str(out),
                 "locations": str(places),
@@ -139,7 +162,7 @@ def defend(
     if preset is not None:
         console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}")
     console.print(f"Done to the counts: {release.describe()}")
-    show_budgets(chain, data.calendar)
+    show_budgets(chain, steps)
     rows = [[f"{m.meaning} ({m.unit}, {m.direction} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
     console.print(table("What a reader loses", ["", "release"], rows))
     say(f"The release: {out}, its locations: {places}")

@@ -14,7 +14,7 @@ from rekindle.auditing import Audit
 from rekindle.auditing import audit as run_audit
 from rekindle.cli.audit import show
 from rekindle.cli.console import console, say, showing_progress, table
-from rekindle.cli.options import Overwrite, Quiet
+from rekindle.cli.options import Overwrite, Quiet, WithFlows
 from rekindle.cli.shared import command_line
 from rekindle.defences import CoarserSpace, GeometricNoise, Suppress
 from rekindle.io import write_dataset, write_trajectories
@@ -45,6 +45,7 @@ def demo(
         int, typer.Option(min=1, help="Row orders to average over: ties move accuracy by several points.")
     ] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Another seed makes another city.")] = 0,
+    flows: WithFlows = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -75,7 +76,10 @@ def demo(
         )
         out.mkdir(exist_ok=True)
         mark_folder(out, "demo", SENSITIVE)
-        write_dataset(out / "dataset", counts=counts, truth=truth, info=dataset.info, overwrite=overwrite)
+        moves = [truth.flows()] if flows else []
+        write_dataset(
+            out / "dataset", counts=counts, truth=truth, flows=moves, info=dataset.info, overwrite=overwrite
+        )
         with showing_progress("Attacks") as progress:
             found = run_audit(
                 dataset,

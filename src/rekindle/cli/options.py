@@ -74,6 +74,24 @@ Absent = Annotated[
     typer.Option("--absent", help="What a missing row of a published table means."),
 ]
 
+# Flows
+
+WithFlows = Annotated[
+    bool, typer.Option("--flows", help="Also write how many people went from where to where between two steps.")
+]
+Published = Annotated[
+    Literal["counts", "flows", "both"] | None,
+    typer.Option("--release", help="What is published. Default: what DATASET holds.", show_default=False),
+]
+Window = Annotated[
+    str | None,
+    typer.Option(
+        "--window",
+        metavar="TIME",
+        help="How long a window of flows is, e.g. 2h. Default: a step; or that of the flows in DATASET.",
+    ),
+]
+
 PublicLocations = Annotated[
     bool,
     typer.Option(

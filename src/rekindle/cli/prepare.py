@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from rekindle.cli.console import console, note, showing_progress, table
-from rekindle.cli.options import MemoryLimit, Overwrite, Quiet, described
+from rekindle.cli.options import MemoryLimit, Overwrite, Quiet, WithFlows, described
 from rekindle.cli.running import Command, unwrap
 from rekindle.cli.shared import parse_time
 from rekindle.errors import InvalidFile, InvalidSetting
@@ -115,6 +115,7 @@ def _option(name: str, kind: Any, words: dict[str, str]) -> Any:
 def write(
     source: Annotated[str, typer.Argument(metavar="SRC", help="What to read.", show_default=False)],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The dataset's folder.", show_default=False)],
+    flows: WithFlows = False,
     memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -139,7 +140,7 @@ def write(
             prepared = recipe(found)
             positions = None if prepared.positions is None else prepared.positions[prepared.truth.counted]
             grid = draw_grid(prepared.truth.locations, positions=positions)
-            prepared.write(out, overwrite=overwrite, picture=("grid.png", partial(save_figure, grid)))
+            prepared.write(out, overwrite=overwrite, flows=flows, picture=("grid.png", partial(save_figure, grid)))
     _show(prepared, out)
 
 

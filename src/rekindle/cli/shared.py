@@ -16,8 +16,11 @@ import typer
 from rekindle.attacks import ATTACKS, Attack
 from rekindle.errors import InvalidFile, InvalidSetting, OutputExists
 from rekindle.evaluation import Metric, Spread
-from rekindle.io import read_counts, read_dataset
-from rekindle.model import Dataset, Trajectories
+from rekindle.io import read_dataset
+from rekindle.io.tables.counts import Layout, counts_of
+from rekindle.io.tables.flows import flows_in
+from rekindle.model import Counts, Dataset, Flows, Trajectories
+from rekindle.model.calendar import format_step, parse_step
 
 
 def read_input(
@@ -28,10 +31,36 @@ def read_input(
     *,
     truth: bool = True,
 ) -> Dataset:
-    """Read a dataset folder, with its truth or without, or a table of counts."""
+    """Read a dataset folder, with its truth or without, or a table of counts or of flows with stayers."""
     if path.is_dir():
         return read_dataset(path, truth=truth)
-    return Dataset(read_counts(path, locations, step=step, cell_km=cell_km))
+    layout = Layout.read(path, locations, cell_km)
+    if not layout.flows:
+        return Dataset(counts_of(layout, step))
+    flows = flows_in(layout, step)
+    return Dataset(flows.counts(), flows=(flows,))
+
+
+def choose_release(data: Dataset, release: str | None, window: str | None) -> tuple[Counts | None, Flows | None]:
+    """What of a dataset is published: counts, flows or both, of which window; by default all that it holds."""
+    if release == "counts" or (release is None and window is None and not data.flows):
+        if window is not None:
+            raise InvalidSetting("`window` is for flows, but `release` is 'counts'.")
+        return data.counts, None
+    usual = data.flows[0].window if data.flows else data.calendar.step
+    length = usual if window is None else parse_step(window)
+    flows = next((one for one in data.flows if one.window == length), None)
+    if flows is None and data.truth is not None:
+        flows = data.truth.flows(length)
+    if flows is None:
+        there = ", ".join(format_step(one.window) for one in data.flows) or "none"
+        raise InvalidSetting(
+            f"There are no flows of {format_step(length)} in this dataset ({there}), and no ground truth to count them from."
+        )
+    if release == "flows":
+        return None, flows
+    at = flows.moments(data.calendar)
+    return Counts(data.counts.values[at], data.locations, flows.calendar, data.people), flows
 
 
 def read_truth(path: Path) -> Trajectories:

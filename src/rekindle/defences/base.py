@@ -64,7 +64,12 @@ class Defence(ABC):
         return Release(after.values, after.locations, after.calendar, done, after.pairs)
 
     def of_flows(
-        self, truth: Trajectories, window: str | timedelta | None = None, *, stayers: bool = True
+        self,
+        truth: Trajectories,
+        window: str | timedelta | None = None,
+        *,
+        stayers: bool = True,
+        all_pairs: bool = False,
     ) -> Release:
         """Give what would be published of the flows of people.
 
@@ -77,6 +82,8 @@ class Defence(ABC):
             The people. They are left unchanged.
         window, stayers
             As in `Trajectories.flows`; by default windows of a step.
+        all_pairs
+            As in `Release.of`.
         """
         done: tuple[AppliedDefence, ...] = ()
         left = list(self.defences) if isinstance(self, Chain) else [self]
@@ -85,7 +92,7 @@ class Defence(ABC):
                 break  # what it does to numbers would be lost, so that the one that needs the people refuses
             done += (left[0].applied(),)
             truth = left.pop(0).coarsen(truth)
-        release = Release.of(truth.flows(window, stayers=stayers), done)
+        release = Release.of(truth.flows(window, stayers=stayers), done, all_pairs=all_pairs)
         for one in left:
             release = one(release)
         return release

@@ -216,6 +216,16 @@ class Flows:
         columns = [column[first:last] for column in self._columns()]
         return self._with([columns[0] - begin, *columns[1:]], calendar=self.calendar.part(steps))
 
+    def during(self, calendar: Calendar) -> Flows:
+        """The flows of the windows that begin and end at the steps of a calendar of the same interval."""
+        first, rest = divmod(calendar.start - self.calendar.start, self.calendar.step)
+        last = first + (calendar.steps or 0)
+        if rest or first < 0 or last > self.steps or calendar.step != self.calendar.step:
+            raise InvalidData(
+                f"The flows have the calendar {self.calendar.to_json()}, not that of {calendar.to_json()}."
+            )
+        return self.part(slice(first, last))
+
     def days(self) -> Iterator[Flows]:
         """The flows of each calendar day: its windows, and before them the one that ends at its first step."""
         return (self.part(slice(max(0, day.start - 1), day.stop)) for day in self.calendar.days())

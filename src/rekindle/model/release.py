@@ -219,6 +219,11 @@ class Release:
         return len(self.values)
 
     @property
+    def moments(self) -> Calendar:
+        """The steps at which people are somewhere: of flows, when windows begin and end."""
+        return self.calendar if self.pairs is None else self.calendar.closed_at(self.steps + 1)
+
+    @property
     def withheld(self) -> NDArray[np.bool_]:
         """Which numbers are withheld: (steps, columns) bool."""
         return np.isnan(self.values)

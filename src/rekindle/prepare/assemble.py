@@ -60,6 +60,7 @@ class Prepared:
         path: str | Path,
         *,
         overwrite: bool = False,
+        flows: bool = False,
         picture: tuple[str, Callable[[Path], None]] | None = None,
     ) -> None:
         """Write the dataset folder, all or nothing.
@@ -70,11 +71,14 @@ class Prepared:
             The folder.
         overwrite
             Replace a dataset that is there.
+        flows
+            Whether to write the flows between steps too.
         picture
             The name of a picture of the true positions, and what draws it into a file.
         """
         with new_folder(path, DATASET, overwrite=overwrite, private=True) as folder:
-            fill_dataset(folder, Dataset(self.truth.counts(), self.truth, dict(self.info)))
+            moves = (self.truth.flows(),) if flows else ()
+            fill_dataset(folder, Dataset(self.truth.counts(), self.truth, dict(self.info), moves))
             away = 1 - self.truth.counted.mean(axis=1)
             shares = pl.DataFrame(
                 {"person": self.truth.people_ids, "filled": self.filled.round(6), "away": away.round(6)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
@@ -53,9 +55,22 @@ def repair_flows(release: Release, people: int | None = None, counts: Counts | N
             "This release of flows is without stayers, so that it does not say how many people are where. Give `counts`, "
             "or publish the stayers too."
         )
-    calendar = release.calendar.closed_at(release.steps + 1)
+    calendar = release.moments
     everyone = counts.people if counts is not None and people is None else people
     everyone = guess_people(release) if everyone is None else whole("people", everyone, least=1)
+    if exact_totals(release) is not None and release.stayers:
+        window, column = np.nonzero(release.values)
+        start, end = release.pairs[column].T
+        with suppress(InvalidData):  # numbers that look exact may not be
+            return Flows(
+                window,
+                start,
+                end,
+                release.values[window, column].astype(np.int64),
+                release.locations,
+                calendar,
+                people=everyone,
+            )
     pairs, guess, low, known = _estimate(release, everyone)
     places = len(release.locations)
     origin, destination = np.where(pairs == AWAY, places, pairs).T

@@ -46,7 +46,11 @@ def read_flows(
     cell_km
         Side of the cells in km, as in `read_counts`.
     """
-    layout = Layout.read(path, locations, cell_km, flows=True)
+    return flows_in(Layout.read(path, locations, cell_km, flows=True), window, stayers)
+
+
+def flows_in(layout: Layout, window: str | timedelta | None, stayers: bool | None = None) -> Flows:
+    """Take flows from a table that was opened."""
     path, table = layout.path, layout.table
     with in_file(path):
         chosen, length = of_window(table, path, None if window is None else parse_step(window))

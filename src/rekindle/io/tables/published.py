@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from rekindle.checks import choice
 from rekindle.io.tables.counts import Layout, counts_of
+from rekindle.io.tables.flows import flows_in
 from rekindle.io.tables.release import WITHHELD, published_numbers, release_of
-from rekindle.model import Counts, Locations, Release
+from rekindle.model import Counts, Flows, Locations, Release
 
 READ_AS = ("auto", "counts", "release")
 
@@ -26,12 +27,12 @@ class Published:
     Attributes
     ----------
     data
-        Counts where the numbers are exact, otherwise a release.
+        Counts or flows where the numbers are exact, otherwise a release.
     note
         How the table was read, and why: one sentence.
     """
 
-    data: Counts | Release
+    data: Counts | Flows | Release
     note: str
 
 
@@ -64,8 +65,11 @@ def read_published(
     layout = Layout.read(path, locations, cell_km)
     signs = _signs_of_a_release(layout, published_numbers(layout, withheld)) if read_as == "auto" else "as requested"
     if read_as == "release" or (read_as == "auto" and signs):
-        data: Counts | Release = release_of(layout, absent=absent, withheld=withheld, step=step)
+        data: Counts | Flows | Release = release_of(layout, absent=absent, withheld=withheld, step=step)
         return Published(data, f"{layout.path.name} was read as a release, whose numbers may be inexact: {signs}.")
+    if layout.flows:
+        data = flows_in(layout, step)
+        return Published(data, f"{layout.path.name} was read as exact flows of {data.people} people.")
     data = counts_of(layout, step)
     totals = data.totals
     if totals.min() == totals.max():
@@ -91,6 +95,8 @@ def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64]) -> str:
     ]
     if found:
         return f"of {numbers.size} numbers {', '.join(found)}"
+    if layout.flows:
+        return ""
     times, step = np.unique(layout.when, return_inverse=True)
     totals = np.bincount(step, weights=numbers.sum(axis=1))
     if totals.min() == totals.max():
