@@ -20,6 +20,7 @@ from rekindle.auditing.results import (
     Precision,
     ReleaseRisk,
     Repairs,
+    WindowRisk,
 )
 from rekindle.auditing.risk import LEVELS, RULE, Estimate, Verdict
 from rekindle.auditing.search import recommend
@@ -53,6 +54,7 @@ __all__ = [
     "ReleaseRisk",
     "Repairs",
     "Verdict",
+    "WindowRisk",
     "audit",
     "begin_output",
     "people_like",

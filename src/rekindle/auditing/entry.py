@@ -36,7 +36,7 @@ from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import Defence
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.membership.infer import METHODS, Method
-from rekindle.model import Counts, Flows, Trajectories
+from rekindle.model import Counts, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.progress import Progress, shown_in_notebooks
 
@@ -160,12 +160,13 @@ def audit(
     if release is not None:
         checks.choice("release", release, ("counts", "flows", "both"))
     given, truth = open_data(data, truth, release, window, step=step, cell_km=cell_km, timezone=timezone)
+    flows = isinstance(given, Flows) or (isinstance(given, Release) and given.pairs is not None)
     asked = {"attacks": attacks, "defences": defences, "seeds": seeds, "thorough": thorough}
     free = frozenset(setting for setting, value in asked.items() if value is None)
     plan = Plan(
         given=given,
         truth=truth,
-        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth),
+        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth, flows=flows),
         defences=default_defences(given, truth) if defences is None else distinct(defences),
         required=defences is not None,
         seeds=SEEDS if seeds is None else checks.whole("seeds", seeds, least=1),

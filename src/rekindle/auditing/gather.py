@@ -25,6 +25,7 @@ from rekindle.auditing.results import (
     PersonRisk,
     Precision,
     ReleaseRisk,
+    WindowRisk,
 )
 from rekindle.auditing.risk import (
     Estimate,
@@ -40,6 +41,7 @@ from rekindle.defences import Defence
 from rekindle.evaluation import KNOWN_POINTS
 from rekindle.membership import Membership
 from rekindle.model import AWAY, Counts, Trajectories
+from rekindle.model.calendar import format_step
 
 __all__ = ["gather"]
 
@@ -79,6 +81,10 @@ def gather(found: Findings) -> Audit:
         identity=Identity(name=plan.name, made=now(), digest=digest, command=plan.command),
         omitted=found.omitted,
         unfinished=tuple(_unfinished(found)),
+        windows=tuple(
+            WindowRisk(format_step(window), kind, label, float(np.nanmean(one.arrays["accuracy"])))
+            for (window, kind, label), one in found.windows.items()
+        ),
     )
 
 
@@ -118,6 +124,7 @@ def _settings(found: Findings) -> dict[str, Any]:
         "calendar": plan.given.calendar.to_json(),
         "locations": len(plan.given.locations),
         "public_locations": plan.given.locations.public,
+        "release": "both" if plan.with_counts else "flows" if plan.of_flows else "counts",
         "truth": plan.truth is not None,
         "read_as": plan.note,
         "row_orders": plan.seeds,
@@ -149,7 +156,11 @@ def _totals(found: Findings) -> list[int]:
 def _assumed(found: Findings) -> Iterator[str]:
     """What was taken to be so of the people in the release as given, in sentences."""
     published, (fewest, most) = found.given.draws[0], _totals(found)
-    people = published.people
+    people, plan = published.people, found.plan
+    if plan.of_flows:
+        window = format_step(plan.given.calendar.step)
+        beside = ", with the counts" if plan.with_counts else ""
+        yield f"Flows are published, of windows of {window}{beside}: the points are people when a window begins or ends."
     yield {
         "given": f"The attacker is taken to know that there are {people} people, as was set.",
         "truth": f"The attacker is taken to know that there are {people} people, as the truth says.",

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing.tasks import PERFECT, REFERENCE_ATTEMPTS, Attempt
+from rekindle.auditing.tasks import MIXED_ATTEMPT, PERFECT, REFERENCE_ATTEMPTS, Attempt
 from rekindle.defences import (
     PRESETS,
     CoarserSpace,
@@ -102,6 +102,11 @@ class Plan:
         """The attacks by name, without what stands beside them."""
         return {one.name: one.attack for one in self.attempts if one.attack is not None and not one.is_reference}
 
+    @property
+    def of_flows(self) -> bool:
+        """Whether flows are published."""
+        return isinstance(self.given, Flows) or (isinstance(self.given, Release) and self.given.pairs is not None)
+
     @cached_property
     def sized(self) -> Counts:
         """Counts of the size of those that the attacker will have."""
@@ -183,10 +188,11 @@ def name_of(data: object) -> str | None:
     return next((said for key in ("name", "source") if isinstance(said := info.get(key), str)), None)
 
 
-def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None) -> list[Attempt]:
+def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None, *, flows: bool = False) -> list[Attempt]:
     """Give attacks their names, and what stands beside them."""
     names = {kind: name for name, kind in ATTACKS.items()}
-    found = {one.name: one for one in REFERENCE_ATTEMPTS}
+    beside = (*REFERENCE_ATTEMPTS, MIXED_ATTEMPT) if flows else REFERENCE_ATTEMPTS
+    found = {one.name: one for one in beside}
     for attack in attacks:
         if not isinstance(attack, Attack):
             raise InvalidSetting(
@@ -198,7 +204,7 @@ def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None) -> list[A
             number += 1
             name = f"{base} {number}"
         found[name] = Attempt(name, attack)
-    if len(found) == len(REFERENCE_ATTEMPTS):
+    if len(found) == len(beside):
         raise InvalidSetting("There is no attack to audit with; give at least one, or None for all.")
     if truth is not None:
         found[PERFECT] = Attempt(PERFECT)
@@ -291,7 +297,9 @@ def alternatives(plan: Plan, free: frozenset[str]) -> list[Plan]:
         steps = [(effort, orders, DEFENCES[0], True) for effort, orders in product(efforts, range(SEEDS, 0, -1))]
         steps += [(efforts[-1], 1, most, False) for most in DEFENCES]
         for effort, orders, most, more in steps:
-            attempts = attempts_of(built_in(names, effort), plan.truth) if names else plan.attempts
+            attempts = (
+                attempts_of(built_in(names, effort), plan.truth, flows=plan.of_flows) if names else plan.attempts
+            )
             defences = default_defences(plan.given, plan.truth, most) if "defences" in free else plan.defences
             seeds = orders if "seeds" in free else plan.seeds
             thorough = more if "thorough" in free else plan.thorough

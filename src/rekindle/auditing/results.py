@@ -123,7 +123,7 @@ class AttackRisk:
     Attributes
     ----------
     attack
-        Its name; "chance", "naive", "frozen" and "perfect" stand beside the attacks.
+        Its name; "chance", "naive", "frozen", with flows "mixed", and "perfect" stand beside the attacks.
     people
         How many people it recovered.
     uniqueness
@@ -355,6 +355,28 @@ class Growth:
 
 
 @dataclass(frozen=True)
+class WindowRisk:
+    """What the strongest attack finds at the ends of windows of a length, under the first row order.
+
+    Attributes
+    ----------
+    window
+        How long a window is, such as "2h".
+    published
+        "counts" or "flows".
+    label
+        What was done to them.
+    accuracy
+        As in `AttackRisk`, at the moments when windows begin and end.
+    """
+
+    window: str
+    published: str
+    label: str
+    accuracy: float
+
+
+@dataclass(frozen=True)
 class Agreement:
     """In which share of the points recoveries of the release as given agree, after their people were matched.
 
@@ -480,6 +502,8 @@ class Audit:
         What tells this audit from another.
     omitted
         What the plan left out because of the size of the data or for want of time, and how to get it, in sentences.
+    windows
+        Of flows: what is found in counts and in flows at the ends of longer windows, protected alike.
     unfinished
         What was planned and is not done, in sentences; empty where all is.
     expected
@@ -499,6 +523,7 @@ class Audit:
     warnings: tuple[str, ...] = ()
     identity: Identity = Identity()
     omitted: tuple[str, ...] = ()
+    windows: tuple[WindowRisk, ...] = ()
     unfinished: tuple[str, ...] = ()
     expected: Expectation | None = None
 
@@ -589,6 +614,7 @@ class Audit:
             "left_out": self.left_out,
             "locations": list(self.recovered.locations.ids),
             "people": [asdict(person) for person in self.people],
+            "windows": [asdict(one) for one in self.windows],
             "growth": {name: [asdict(one) for one in steps] for name, steps in self.growth.items()},
             "agreements": [asdict(one) for one in self.agreements],
             "evidence": [asdict(one) for one in self.evidence],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -31,12 +32,13 @@ from rekindle.auditing.tasks import (
     tell_membership,
 )
 from rekindle.auditing.workers import Batch, Runner
-from rekindle.defences import Defence, NothingLeft
+from rekindle.defences import Defence, NothingLeft, Suppress
 from rekindle.errors import InvalidSetting, RekindleError
 from rekindle.evaluation import utility
 from rekindle.membership.infer import Method
-from rekindle.model import AWAY, Counts, Flows, Release, Trajectories
-from rekindle.repairing import REPAIRS, exact_totals, guess_people, hold_still, repair_flows
+from rekindle.model import AWAY, Calendar, Counts, Flows, Release, Trajectories
+from rekindle.model.calendar import parse_step
+from rekindle.repairing import REPAIRS, exact_totals, guess_people, hold_still, repair, repair_flows
 
 __all__ = ["AS_PUBLISHED", "KEPT", "SCOUT", "Findings", "Published", "Tried", "carry_out", "days_grown"]
 
@@ -45,6 +47,12 @@ SCOUT = Attempt("enhanced", Enhanced())
 
 AS_PUBLISHED = "as published"
 """No repair: the numbers are exact, whatever they add up to."""
+
+WINDOWS = ("1h", "2h", "4h", "8h", "24h")
+"""Longer windows, in which counts are compared with flows."""
+
+FEWEST_WINDOWS = 4
+"""Steps that a longer window must leave."""
 
 KEPT = 2
 """How many repairs go on, where the audit is thorough."""
@@ -262,6 +270,7 @@ class Tried:
     def _task(self, seed: int, attempt: Attempt, counts: Counts | Flows) -> Task:
         """A task that depends only on what the attacker has: equal counts are attacked once."""
         published = self.draws[seed]
+        counts = counts if attempt.follows_flows else counts_of(counts)
         # Recoveries of the release as given are kept, to be shown and compared.
         keep = self.defence is None or counts == self.given
         return Task(
@@ -338,6 +347,8 @@ class Findings:
         By two recoveries of the release as given, each the name of an attempt and a seed: how far they agree.
     grown
         By name of the attempt and number of days: what is found in the first days of the release as given alone.
+    windows
+        Of flows, by window, what is published ("counts" or "flows") and the label of what was done to it: what is found.
     """
 
     plan: Plan
@@ -347,6 +358,7 @@ class Findings:
     left_out: dict[str, str] = field(default_factory=dict)
     compared: dict[tuple[tuple[str, int], tuple[str, int]], Result] = field(default_factory=dict)
     grown: dict[tuple[str, int], Result] = field(default_factory=dict)
+    windows: dict[tuple[timedelta, str, str], Result] = field(default_factory=dict)
 
     @property
     def given(self) -> Tried:
@@ -378,7 +390,7 @@ def carry_out(found: Findings, runner: Runner) -> None:
         one.choose_repairs()
     runner.run(*(one.attack() for one in others))
     guesses, tests = ([act(one) for one in (given, *others)] for act in (Tried.guess_people, Tried.tell_membership))
-    runner.run(*guesses, _compare(found), *tests, _grow(found))
+    runner.run(*guesses, _compare(found), *tests, _grow(found), _by_window(found))
     found.runner = None
 
 
@@ -442,6 +454,45 @@ def _grow(found: Findings) -> Batch:
                     reports=True,
                 )
     return tasks, found.grown
+
+
+def _by_window(found: Findings) -> Batch:
+    """Measure what the strongest attack finds in counts and in flows at the ends of longer windows, protected alike."""
+    plan, tasks = found.plan, dict[tuple[timedelta, str, str], Task]()
+    if not isinstance(plan.given, Flows) or plan.truth is None or not plan.thorough:
+        return tasks, found.windows
+    attacks = [name for name in found.given.attempts_done if name in plan.attacks]
+    attack = plan.attacks[max(attacks, key=lambda name: np.nanmean(found.given.best(name)[0].arrays["accuracy"]))]
+    protections = (None, *(one for one in plan.defences if isinstance(one, Suppress)))[:2]
+    step = plan.given.window
+    for length in sorted({step, *(parse_step(text) for text in WINDOWS)}):
+        steps = -(-plan.truth.steps * step // length)
+        if length % step or length < step or steps < FEWEST_WINDOWS:
+            continue
+        people = plan.truth.during(Calendar(plan.truth.calendar.start, length, steps))
+        for defence in protections:
+            try:
+                held = _held(people, defence)
+            except RekindleError:  # nothing would be left
+                continue
+            for kind, data in held.items():
+                tasks[length, kind, "As given" if defence is None else defence.label] = Task(
+                    attack_counts,
+                    (data, people, None, attack, plan.first_seed, False),
+                    work.attacking(attack, counts_of(data), compared=True),
+                    reports=True,
+                )
+    return tasks, found.windows
+
+
+def _held(people: Trajectories, defence: Defence | None) -> dict[str, Counts | Flows]:
+    """What an attacker makes of the counts and of the flows of people."""
+    if defence is None:
+        return {"counts": people.counts(), "flows": people.flows()}
+    return {
+        "counts": repair(defence(people.counts()), people.people),
+        "flows": repair_flows(defence(people.flows()), people.people),
+    }
 
 
 def counts_of(data: Counts | Flows) -> Counts:

@@ -43,6 +43,9 @@ PERFECT = "perfect"
 FROZEN = "frozen"
 """A repair, and the reference that lets people stay where that repair puts them."""
 
+MIXED = "mixed"
+"""The reference that draws at random who goes where, along the flows."""
+
 _TESTED = 20
 """People of whom it is tested whether they can be told to be in a release."""
 
@@ -97,7 +100,12 @@ class Attempt:
     @property
     def is_reference(self) -> bool:
         """Whether it only stands beside the attacks."""
-        return self.attack is None or self in REFERENCE_ATTEMPTS
+        return self.attack is None or self in REFERENCE_ATTEMPTS or self == MIXED_ATTEMPT
+
+    @property
+    def follows_flows(self) -> bool:
+        """Whether it uses flows where there are any: chance and naive are the same beside counts and flows."""
+        return not self.is_reference or self.name == MIXED
 
 
 REFERENCE_ATTEMPTS = (
@@ -105,6 +113,9 @@ REFERENCE_ATTEMPTS = (
     Attempt(FROZEN, REFERENCES["naive"](), FROZEN),
 )
 """What stands beside every attack."""
+
+MIXED_ATTEMPT = Attempt(MIXED, REFERENCES["chance"]())
+"""What stands beside every attack on flows: what these leave open to chance."""
 
 
 def attack_counts(

@@ -33,7 +33,7 @@ _LISTED_PEOPLE = 20
 _LISTED_PLACES = 10
 _DRAWN_PLACES = 4000
 _TONES = {"moderate": "mild", "cannot tell": "mild", "high": "bad", "very high": "worst", "unknown": "none"}
-_LABELS = {"perfect": "in the true data", "frozen": "naive on frozen counts"}
+_LABELS = {"perfect": "in the true data", "frozen": "naive on frozen counts", "mixed": "at random along flows"}
 
 _KNOWLEDGE = {
     "exact": "everyone else",
@@ -134,6 +134,7 @@ class _Page:
             **self.places(),
             "learnt": self.learnt(),
             "growth": self.growth(),
+            "windows": self.windows(),
             "precision": self.precision(),
             "membership": self.membership(),
             "attack_table": self.attack_table(),
@@ -363,6 +364,29 @@ class _Page:
             ),
             "falls": any(after < before - 0.005 for before, after in pairwise(found)),
         }
+
+    def windows(self) -> Markup | None:
+        """The chart of counts against flows; None where it was not measured."""
+        found = self.audit.windows
+        lengths = list(dict.fromkeys(one.window for one in found))
+        if not lengths:
+            return None
+        series = dict.fromkeys((one.published, one.label) for one in found)
+        drawn = [
+            charts.Line(
+                f"{kind}, {label[0].lower()}{label[1:]}",
+                css,
+                [
+                    (lengths.index(one.window), one.accuracy)
+                    for one in found
+                    if (one.published, one.label) == (kind, label)
+                ],
+            )
+            for (kind, label), css in zip(series, ("k1", "k2", "k3", "k4"), strict=False)
+        ]
+        ticks = [(float(at), length) for at, length in enumerate(lengths)]
+        title = "Counts against flows, by window"
+        return charts.lines(title, drawn, xname="time between two steps", yname="share of time", xticks=ticks)
 
     def precision(self) -> dict[str, Any] | None:
         """The curve of each attack that states a confidence, and what it can claim."""

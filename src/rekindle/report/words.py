@@ -65,7 +65,8 @@ def within(value: Estimate) -> str:
 
 def named(attack: str) -> str:
     """An attack in a sentence."""
-    return "the naive attack on frozen counts" if attack == "frozen" else f"the {attack} attack"
+    others = {"frozen": "the naive attack on frozen counts", "mixed": "a random choice along the flows"}
+    return others.get(attack, f"the {attack} attack")
 
 
 def plural(number: int, one: str, several: str) -> str:
@@ -215,7 +216,7 @@ def _summary_without_truth(audit: Audit) -> list[str]:
         )
     for one in audit.agreements:
         other = one.one if one.other == best.attack else one.other
-        if best.attack in (one.one, one.other) and other not in (best.attack, "chance", "naive", "frozen"):
+        if best.attack in (one.one, one.other) and other not in (best.attack, "chance", "naive", "frozen", "mixed"):
             found.append(f"It agrees with {named(other)} at {percent(one.share)} of the points.")
     return found
 
