@@ -20,7 +20,7 @@ class Overview(Commands):
         "demo": "Audit a synthetic city and explain what its counts give away.",
         "prepare": "Turn raw points into a dataset.",
         "check": "Look for what published tables give away by themselves.",
-        "attack": "Recover everyone's trajectory from counts, as an attacker would.",
+        "attack": "Recover everyone's trajectory from counts or flows, as an attacker would.",
         "evaluate": "Compare a recovery with the ground truth.",
         "defend": "Protect counts and write a release for publication.",
         "audit": "Find out how exposed people are by a release, and what would protect them.",
