@@ -34,6 +34,8 @@ class Defence(ABC):
     ----------
     needs_people
         Whether it works on the people themselves, so that counts alone are not enough.
+    words
+        What it does in a few words, with the settings by name in braces: "Round to {to:g}". Without, `describe` is its label.
     exact, adds_noise, withholds_below, rounds_to, caps_at, included, fixed_size, keeps_sensitivity, simulated
         See `AppliedDefence`. A defence that says nothing may do anything to the numbers but add noise.
     """
@@ -48,6 +50,7 @@ class Defence(ABC):
     fixed_size: bool = False
     keeps_sensitivity: ClassVar[bool] = False
     simulated: bool = False
+    words: ClassVar[str] = ""
 
     def __call__(self, data: Trajectories | Counts | Flows | Release) -> Release:
         """Give what would be published.
@@ -109,8 +112,8 @@ class Defence(ABC):
 
     @property
     def label(self) -> str:
-        """The defence in a few words."""
-        return self.describe()
+        """The defence in a few words: `words` with its settings, where there are any."""
+        return self.words.format(**self.settings()) or self.describe()
 
     def coarsen(self, truth: Trajectories) -> Trajectories:
         """Give the truth at the resolution of the release: its people, locations and steps."""

@@ -33,16 +33,12 @@ class CoarserSpace(Defence):
     """
 
     exact: ClassVar[bool] = True
+    words: ClassVar[str] = "Cells of {km:g} km"
     keeps_sensitivity: ClassVar[bool] = True
     km: float
 
     def __post_init__(self) -> None:
         positive("km", self.km)
-
-    @property
-    def label(self) -> str:
-        """See `Defence`."""
-        return f"Cells of {self.km:g} km"
 
     def applied(self, release: Release | None = None) -> AppliedDefence:
         """See `Defence`: sums are not exact where some of their parts are withheld."""
@@ -108,16 +104,12 @@ class CoarserTime(Defence):
     """
 
     exact: ClassVar[bool] = True
+    words: ClassVar[str] = "Steps of {step}"
     keeps_sensitivity: ClassVar[bool] = True
     step: str | timedelta
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step", format_step(Calendar("2000-01-01", self.step).step))
-
-    @property
-    def label(self) -> str:
-        """See `Defence`."""
-        return f"Steps of {self.step}"
 
     def calendar(self, calendar: Calendar) -> Calendar:
         """See `Defence`."""

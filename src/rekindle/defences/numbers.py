@@ -65,15 +65,11 @@ class Round(Defence):
         The base, in people.
     """
 
+    words: ClassVar[str] = "Round to {to:g}"
     to: float
 
     def __post_init__(self) -> None:
         positive("to", self.to)
-
-    @property
-    def label(self) -> str:
-        """See `Defence`."""
-        return f"Round to {self.to:g}"
 
     @property
     def rounds_to(self) -> float:  # type: ignore[override]
@@ -100,16 +96,12 @@ class Cap(Defence):
         The limit, in people.
     """
 
+    words: ClassVar[str] = "Cap at {at:g}"
     keeps_sensitivity: ClassVar[bool] = True
     at: float
 
     def __post_init__(self) -> None:
         positive("at", self.at)
-
-    @property
-    def label(self) -> str:
-        """See `Defence`."""
-        return f"Cap at {self.at:g}"
 
     @property
     def caps_at(self) -> float:  # type: ignore[override]

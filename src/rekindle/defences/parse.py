@@ -50,7 +50,7 @@ def make_defence(name: str, settings: Mapping[str, Any]) -> Defence:
             f"There is no defence {name!r:.80}; choose {', '.join(DEFENCES)}, or a preset: {', '.join(PRESETS)}."
         )
     kind = DEFENCES[name]
-    known = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
+    known = [one.name for one in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for setting in settings:
         if setting not in known:
             raise InvalidSetting(f"The defence {name!r} has no setting {setting!r:.80}; it has {', '.join(known)}.")

@@ -35,6 +35,7 @@ class Sample(Defence):
 
     needs_people: ClassVar[bool] = True
     exact: ClassVar[bool] = True
+    words: ClassVar[str] = "A sample of {share:.0%} of the people"
     keeps_sensitivity: ClassVar[bool] = True
     share: float
     fixed_size: bool = False
@@ -43,11 +44,6 @@ class Sample(Defence):
     def __post_init__(self) -> None:
         checks.share("share", checks.positive("share", self.share))
         checks.whole("seed", self.seed)
-
-    @property
-    def label(self) -> str:
-        """See `Defence`."""
-        return f"A sample of {self.share:.0%} of the people"
 
     @property
     def included(self) -> float:  # type: ignore[override]
