@@ -29,7 +29,7 @@ DIGESTS = [
     ("large", rk.Enhanced(), "8234a451de4cc2f01871"),
     ("large", rk.Enhanced(seed=2), "5c6004fc6656d6e327f7"),
 ]
-HABITS = [(0, "e11a60b6ca1f7c9a0fd0", "29cc73819c7bdfeb78df"), (4, "15630241e304e525af4c", "73b035976173e4e7aa54")]
+HABITS = [(0, "0b13e00548854d0e5587", "8d5daf04fe2cb74091b5"), (4, "f549fe12a24aca16204b", "3a2c3d24e22641e9e051")]
 PROCESSOR = "znver4"
 """Habits decides by sums of logarithms, whose last bit is the processor's own."""
 

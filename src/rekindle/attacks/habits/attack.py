@@ -86,7 +86,7 @@ class Habits(Attack):
         answers = much.groups * (much.members + 1) + much.voters
         ticks = 1 + int((counts.values[1:] != counts.values[:-1]).any(axis=1).sum())
         places = int(counts.values.any(axis=0).sum()) + int(counts.away.any())
-        linking = 4 * people * places * (4 * counts.calendar.number_of_days + 4) + 32 * people**2
+        linking = 4 * people * places * (4 * counts.calendar.number_of_days + 4) + 64 * people**2
         occupied = (counts.values > 0).sum() + (counts.away > 0).sum()
         states = people * int(occupied * ticks // max(1, counts.steps))
         polishing = 24 * states + 12 * people * HOURS * places if states <= MOST_STATES else 0

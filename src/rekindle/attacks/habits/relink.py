@@ -1,4 +1,7 @@
-"""Re-link: cut the tracks into segments and give each segment to the person whose other segments it resembles."""
+"""Re-link: cut the tracks into segments and give each segment to the person whose other segments it resembles.
+
+A person must also have been at the cut where the segment begins: otherwise that is one more move, which has a price.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,29 @@ from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 
-__all__ = ["relink"]
+__all__ = ["POWER", "SEAM", "relink"]
 
 LN2 = math.log(2.0)
 AWAY_WEIGHT = 0.2
 """How much time away counts for beside time in a place: many people are away at the same time."""
+POWER = 0.5
+"""Time counts by its root: people who share a home are told apart by where they are for a short time only."""
+SEAM = 0.1
+"""Price of a move at a cut over a long way, in units of likeness."""
+FREE_ROUNDS = 4
+"""Rounds before moves at the cuts have their price: at first it would keep all tracks as they are."""
+AWAY_DISTANCE = 4.0
 
 
 def relink(
-    problem: Problem, tracks: NDArray[np.int32], seed: int, *, segments_per_day: int = 4, rounds: int = 30
+    problem: Problem,
+    tracks: NDArray[np.int32],
+    seed: int,
+    *,
+    segments_per_day: int = 4,
+    rounds: int = 30,
+    power: float = 1.0,
+    seam: float = 0.0,
 ) -> NDArray[np.int32]:
     """Re-link tracks.
 
@@ -36,6 +53,10 @@ def relink(
         How many cuts a day.
     rounds
         At most how often each segment takes its turn.
+    power
+        Segments are alike in the time that they spend in each place, to this power.
+    seam
+        Price of a move at a cut over a long way, in units of likeness; 0 for none.
 
     Returns
     -------
@@ -52,17 +73,28 @@ def relink(
     lengths = problem.lengths
     for segment in range(number):
         _spend(tracks, lengths, cuts[segment], cuts[segment + 1], time[segment])
+    time **= np.float32(power)
     if problem.away >= 0:
         time[:, :, problem.away] *= AWAY_WEIGHT
+    first, last = tracks[:, cuts[:-1]], tracks[:, cuts[1:] - 1]
     order = np.tile(np.arange(people), (number, 1))
     total = time.sum(axis=0)
     turns = np.random.default_rng(generator(seed, 2))
-    for _ in range(rounds):
+    priced = False
+    for turn in range(rounds):
+        priced = priced or (seam > 0 and turn >= min(FREE_ROUNDS, rounds // 2))
         changed = False
         for segment in turns.permutation(number):
             own = time[segment][order[segment]]
             others = total - own
             likeness = _likeness(others, own)
+            if priced:
+                if segment > 0:
+                    before, here = order[segment - 1], order[segment]
+                    likeness -= seam * _seams(problem, last[before, segment - 1], first[here, segment])
+                if segment < number - 1:
+                    here, after = order[segment], order[segment + 1]
+                    likeness -= seam * _seams(problem, first[after, segment + 1], last[here, segment])
             chosen = linear_sum_assignment(-likeness)[1]
             gain = likeness[np.arange(people), chosen].sum() - np.trace(likeness)
             if gain > 1e-9 * people:
@@ -70,12 +102,22 @@ def relink(
                 order[segment] = order[segment][chosen]
                 total = others + own[chosen]
         if not changed:
-            break
+            if priced or not seam:
+                break
+            priced = True
     linked = np.empty_like(tracks)
     for segment in range(number):
         part = slice(cuts[segment], cuts[segment + 1])
         linked[:, part] = tracks[order[segment], part]
     return linked
+
+
+def _seams(problem: Problem, one: NDArray[np.integer], other: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Price the way between each place of one and each of the other, from 0 (the same) to 1: (one, other) float64."""
+    xy = np.append(problem.xy, [[np.nan, np.nan]], axis=0)  # of the place of people who are away
+    gap = xy[one][:, None] - xy[other]
+    distance = np.nan_to_num(np.hypot(gap[..., 0], gap[..., 1]), nan=AWAY_DISTANCE)
+    return np.where(one[:, None] == other, 0.0, np.minimum(1.0, 0.5 + distance / 20))
 
 
 @compiled()

@@ -14,7 +14,7 @@ from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, p
 from rekindle.attacks.habits.flows import pull_back, track_flows
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.relink import POWER, SEAM, relink
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import REDEAL, HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
@@ -231,9 +231,12 @@ def _track(problem: Problem, seed: int, *, backwards: bool = False) -> NDArray[n
 
 def _relink(problem: Problem, plan: Schedule, tracks: NDArray[np.int32], seed: int, number: int) -> NDArray[np.int32]:
     """Re-link as if there were no flows, and bring the result back to them."""
-    linked = relink(problem, tracks, seed, segments_per_day=CUTS[number % len(CUTS)], rounds=plan.link_rounds)
+    cuts, rounds = CUTS[number % len(CUTS)], plan.link_rounds
     if problem.flows is None:
-        return linked
+        # Where people are away at times, neither the root nor the price gained anything.
+        power, seam = (POWER, SEAM) if problem.away < 0 else (1.0, 0.0)
+        return relink(problem, tracks, seed, segments_per_day=cuts, rounds=rounds, power=power, seam=seam)
+    linked = relink(problem, tracks, seed, segments_per_day=cuts, rounds=rounds)
     _, same = _aligned(problem, [linked, tracks], 0, rounds=1)
     return pull_back(problem, same, linked)
 
