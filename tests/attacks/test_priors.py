@@ -1,6 +1,7 @@
 """Attackers who know more than the release: what each kind of knowledge is worth, and who can use it."""
 
 from datetime import datetime
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -41,7 +42,11 @@ def small(away):
 
 
 @pytest.mark.parametrize("away", [False, True], ids=["always counted", "away at times"])
-@pytest.mark.parametrize("attack", [rk.Baseline(seed=4), rk.Enhanced(seed=4)], ids=["baseline", "enhanced"])
+@pytest.mark.parametrize(
+    "attack",
+    [rk.Baseline(seed=4), rk.Enhanced(seed=4), rk.Habits(effort="low", seed=4, workers=1)],
+    ids=["baseline", "enhanced", "habits"],
+)
 @pytest.mark.parametrize("kind", [rk.OtherTraces, rk.KnownPast])
 def test_an_attack_that_knows_more_passes_the_suite(attack, kind, away):
     known, truth = small(away)
@@ -99,6 +104,43 @@ def test_a_known_past_names_people(city):
     assert by_name.accuracy == pytest.approx((found.cells == today.cells).mean())
     assert by_name.accuracy > 0.4 > 3 * chance
     assert by_name.accuracy <= rk.evaluate(found, today).accuracy + 0.02
+
+
+def test_habits_recognises_people_by_their_past(city):
+    past, today = last_days(city, 2)
+    attack = rk.Habits(effort="low", workers=1)
+    found = attack.recover(today.counts(), prior=rk.KnownPast(past))
+    assert found.trajectories.people_ids == city.people_ids
+    assert found.confidence is None
+    weaker = rk.Enhanced(seed=0).recover(today.counts(), prior=rk.KnownPast(past)).trajectories
+    by_name, by_the_weaker = (
+        rk.evaluate(each, today, mapping="names").accuracy for each in (found.trajectories, weaker)
+    )
+    assert by_name > by_the_weaker + 0.05
+
+
+def test_habits_takes_other_traces_into_what_is_usual(city):
+    attacked, others = some(city, np.arange(30)), some(city, np.arange(30, 60))
+    counts = attacked.counts()
+    plain = rk.Habits(effort="low", workers=1).recover(counts)
+    found = rk.Habits(effort="low", workers=1).recover(counts, prior=rk.OtherTraces(others))
+    assert not np.array_equal(found.trajectories.cells, plain.trajectories.cells)
+    assert found.confidence is not None
+    assert (
+        rk.evaluate(found.trajectories, attacked).accuracy > rk.evaluate(plain.trajectories, attacked).accuracy - 0.05
+    )
+
+
+def test_habits_of_one_short_day_names_people_too():
+    """Where nothing can be tracked, the enhanced attack answers, by what it knows."""
+    cells = np.random.default_rng(0).integers(0, 9, (30, 48))
+    xy = np.array([(at % 3, at // 3) for at in range(9)], float)
+    truth = rk.Trajectories(cells, rk.Locations(xy), rk.Calendar("2024-03-01", "1h", 48))
+    past, today = last_days(truth, 1)
+    found = rk.Habits(effort="low", workers=1).recover(today.counts(), prior=rk.KnownPast(past))
+    same = rk.Enhanced(seed=0).recover(today.counts(), prior=rk.KnownPast(past))
+    assert found.trajectories == same.trajectories
+    assert found.confidence is None
 
 
 def test_more_of_the_past_helps():
@@ -165,6 +207,8 @@ def test_what_does_not_fit_is_refused(city):
         rk.Enhanced().recover(some(today, [1, 2]).counts(), prior=rk.KnownPast(past))
     with pytest.raises(InvalidData, match="nobody is left"):
         rk.Enhanced().recover(counts, prior=rk.KnownPeople(today))
+    with pytest.raises(InvalidSetting, match="model"):
+        rk.OtherTraces(past, model="guessed")
     with pytest.raises(InvalidData, match="must be people of the release"):
         rk.Enhanced().recover(some(today, np.arange(30)).counts(), prior=rk.KnownPeople(some(today, [40, 41])))
 
@@ -221,7 +265,8 @@ def test_counts_become_chances(commuters):
     at_three = np.exp(model.next_location(Today(commuters.cells[:, :4]), datetime(2024, 5, 1, 3)))
     assert at_seven[0, 2] > 0.5 > 0.1 > at_three[0, 2]
     assert at_seven[0, 2] > 5 * at_seven[0, 1]
-    assert model.moves().toarray()[0].tolist() == [0, 0, 40]
+    # Ten people leave this location four times each, and that counts for fewer than forty moves.
+    assert model.moves().toarray()[0] == pytest.approx([0, 0, 10 * np.log2(5)])
     assert model.stays().sum() == 80
 
 
@@ -251,8 +296,11 @@ def test_traces_of_people_who_come_and_go():
     truth = random_truth(np.random.default_rng(5), people=9, places=6, steps=60, step="2h", away=0.3)
     model = CountedMoves.learn(truth)
     assert np.isfinite(model.leave).all()
-    assert model.total.sum() == sum(
-        ((a != b) & (a >= 0) & (b >= 0)).sum()
+    moves = {
+        (int(a), int(b))
         for day in truth.calendar.days()
-        for a, b in zip(truth.cells[:, day].T[:-1], truth.cells[:, day].T[1:], strict=True)
-    )
+        for row in truth.cells[:, day]
+        for a, b in pairwise(row)
+        if a != b and a >= 0 and b >= 0
+    }
+    assert set(zip(*map(np.ndarray.tolist, model.total.nonzero()), strict=True)) == moves

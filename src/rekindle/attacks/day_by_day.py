@@ -23,7 +23,7 @@ from rekindle.attacks.costs import MoveContext, MoveCost, Stay, is_target_cost, 
 from rekindle.attacks.flows import Windows, days_with_windows
 from rekindle.attacks.linking import DENSE_UP_TO, InformationGain, LinkingCost, link, link_by_place
 from rekindle.attacks.moves import LearntMoves
-from rekindle.attacks.priors import KnownPast, OtherTraces, Prior
+from rekindle.attacks.priors import KnownPast, OtherTraces, Prior, check_prior
 from rekindle.attacks.saving import SavedRun
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import AWAY, Calendar, Counts, Locations
@@ -102,8 +102,7 @@ class DayByDay(Attack):
         checks.choice("first_step_counts", self.first_step_counts, ("each_day", "first_day"))
         if self.workers is not None:
             checks.whole("workers", self.workers, least=1)
-        if self.prior is not None and not isinstance(self.prior, self.priors):
-            raise InvalidSetting(f"`prior` is {self.prior!r}; it must be other people's traces or a known past.")
+        check_prior(self, self.prior)
         for name in ("first", "night", "day", "linking"):
             if not callable(getattr(self, name)) or isinstance(getattr(self, name), type):
                 raise InvalidSetting(
@@ -149,7 +148,7 @@ class DayByDay(Attack):
                 "between 00:00 and 06:00. Leave out the steps before the next midnight, or use Habits."
             )
         if self.prior is not None:
-            self.prior.check(locations, calendar)
+            self.prior.check(locations, calendar, people)
             _ = self.prior.learnt  # before any thread needs it
         return DayByDayRun(self, locations, calendar, people, progress)
 
@@ -205,11 +204,6 @@ class DayByDayRun(DailyRun):
             known = attack.prior.trajectories
             self._seen = known.people
             self._past = known.cells.astype(np.int32)
-            if known.people > people:
-                raise InvalidData(
-                    f"The past of {known.people} people is known, but the release has {people}; leave out those who are "
-                    "not in it.",
-                )
 
     def _take(self, counts: Counts, windows: Windows | None = None) -> None:
         days = list(days_with_windows(counts, windows))

@@ -23,7 +23,7 @@ PARTS = 8
 STAY_CLASSES = 12
 """Stays by the logarithm of their length in steps, as Habits has them."""
 RINGS = 48
-FEW_MOVES = 5.0
+FEW_MOVES = 20.0
 """How many moves, or departures, the wider class counts for."""
 SAMPLED = 256
 """Locations from which it is measured how many others there are at each distance."""
@@ -109,9 +109,10 @@ class CountedMoves:
     unit_km
         The smallest distance between two locations, km.
     by_part
-        Moves by part of the day, each (locations, locations) float64, sparse.
+        Moves by part of the day, each (locations, locations) float64, sparse. The moves of one person from a location count
+        for fewer the more there are: habits of one are not habits of all.
     total
-        Their sum.
+        The same for the whole day.
     back
         Share of the moves that go back.
     away
@@ -140,7 +141,7 @@ class CountedMoves:
             NDArray[np.int64]
         ] = []  # location, class of the stay and hour of each point from which a step goes on
         gone: list[NDArray[np.int64]] = []  # the same, of those who leave
-        moves: list[NDArray[np.int64]] = []  # origin, destination, part of the day
+        moves: list[NDArray[np.int64]] = []  # person, origin, destination, part of the day
         backs, known_backs, aways, points, returns, absences = 0, 0, 0, 0, 0, 0
         lengths = np.zeros(STAY_CLASSES)
         for begin, cells in days_of(traces):
@@ -155,7 +156,7 @@ class CountedMoves:
             off = counted & moved
             gone.append(np.stack([now[off], kind[off], hour[off]]).astype(np.int64))
             inside = off & (then != AWAY)
-            moves.append(np.stack([now[inside], then[inside], part[inside]]).astype(np.int64))
+            moves.append(np.stack([np.nonzero(inside)[0], now[inside], then[inside], part[inside]]).astype(np.int64))
             lengths += np.bincount(kind[off], minlength=STAY_CLASSES)
             came = before[:, :-1][inside]
             backs += int((came == then[inside]).sum())
@@ -171,18 +172,14 @@ class CountedMoves:
         leave = _shrunk(left, exposed, by_kind[:, None])
         expected = np.bincount(place, leave[kind, hour], places)
         factor = (np.bincount(place_left, minlength=places) + FEW_MOVES) / (expected + FEW_MOVES)
-        origin, goal, part = np.concatenate(moves, axis=1)
+        person, origin, goal, part = np.concatenate(moves, axis=1)
         unit, xy = traces.locations.spacing_km or 1.0, traces.locations.xy_km
         apart = np.hypot(*(xy[goal] - xy[origin]).T)
         some = np.unique(origin)[:: max(1, len(np.unique(origin)) // SAMPLED)]
         ring = _ring(traces.locations.distances_from(xy[some]), unit)
         by_ring = np.bincount(_ring(apart, unit), minlength=RINGS) + 0.01
         available = np.bincount(ring.ravel(), minlength=RINGS) / max(1, len(some))
-        shape = (places, places)
-        by_part = tuple(
-            sparse.csr_array((np.ones((part == at).sum()), (origin[part == at], goal[part == at])), shape=shape)
-            for at in range(PARTS)
-        )
+        by_part = [_moves(person, origin, goal, part == at, places) for at in range(PARTS)]
         rates = [(aways + 1) / (points + 86400 / step), (returns + 1) / (absences + 2)]
         return cls(
             traces.locations,
@@ -190,8 +187,8 @@ class CountedMoves:
             factor,
             by_ring / np.maximum(available, 1.0),
             unit,
-            by_part,
-            sparse.csr_array(sum(by_part[1:], start=by_part[0])),
+            tuple(by_part),
+            _moves(person, origin, goal, np.ones(len(person), bool), places),
             (backs + 1) / (known_backs + 2),
             float(-np.log(rates).mean()),
             lengths,
@@ -272,6 +269,19 @@ def _stays_so_far(cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArra
     since = np.maximum.accumulate(np.where(begins, steps, 0), axis=1)
     before = np.take_along_axis(cells, np.maximum(since - 1, 0), axis=1)
     return steps - since + 1, np.where(since > 0, before, AWAY)
+
+
+def _moves(
+    person: NDArray[np.int64],
+    origin: NDArray[np.int64],
+    goal: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+    places: int,
+) -> sparse.csr_array:
+    """Count moves, n of a person from a location as log2(1 + n): (locations, locations) float64, sparse."""
+    origin, goal = origin[chosen], goal[chosen]
+    _, of, often = np.unique(person[chosen] * places + origin, return_inverse=True, return_counts=True)
+    return sparse.csr_array((np.log2(1.0 + often[of]) / often[of], (origin, goal)), shape=(places, places))
 
 
 def _shrunk(

@@ -13,11 +13,12 @@ from abc import ABC
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle import checks
 from rekindle.attacks.base import Attack, Recovery, Run
 from rekindle.attacks.flows import Windows
 from rekindle.attacks.moves import CountedMoves, MoveModel
@@ -73,8 +74,8 @@ class Prior(ABC):
         """A name for each of so many recovered people; None where the prior gives none."""
         return None
 
-    def check(self, locations: Locations, calendar: Calendar) -> None:
-        """Refuse to be used with a release of other locations or another step."""
+    def check(self, locations: Locations, calendar: Calendar, people: int) -> None:
+        """Refuse to be used with a release of other locations or another step, or of too few people."""
         known = self.trajectories
         if known.locations != locations:
             raise InvalidData(
@@ -91,13 +92,36 @@ class Prior(ABC):
 class OtherTraces(Prior):
     """Traces of other people in the same city, such as a sample that was bought: a model of moves and stays.
 
-    Moves and stays are counted by the hour, and few counts are shrunk towards those of a wider class.
-
     Parameters
     ----------
     trajectories
         Paths of people who are not attacked, over the locations and with the step of the release, of any days.
+    model
+        "counted": moves and stays by the hour, counted, with few counts shrunk towards those of a wider class.
+        "neural": a small recurrent network, which takes minutes to train and needs the extra ``learned``.
+    seed
+        Of the training of the neural model. The same seed gives the same bytes on the same machine.
     """
+
+    model: Literal["counted", "neural"] = "counted"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checks.choice("model", self.model, ("counted", "neural"))
+        checks.whole("seed", self.seed)
+
+    def __repr__(self) -> str:
+        seed = f", seed {self.seed}" if self.model == "neural" else ""
+        return f"{super().__repr__()[:-1]}, {self.model}{seed})"
+
+    @cached_property
+    def learnt(self) -> MoveModel:
+        """The model, learnt when it is first asked for."""
+        if self.model == "counted":
+            return CountedMoves.learn(self.trajectories)
+        from rekindle.attacks.neural import NeuralMoves  # needs an extra
+
+        return NeuralMoves.learn(self.trajectories, seed=self.seed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,9 +143,14 @@ class KnownPast(Prior):
         """The names of those whose past is known, and then of the others."""
         return _names(self.trajectories.people_ids, people)
 
-    def check(self, locations: Locations, calendar: Calendar) -> None:
-        """Refuse to be used with a release of other locations or another step, or with days that are not past."""
-        super().check(locations, calendar)
+    def check(self, locations: Locations, calendar: Calendar, people: int) -> None:
+        """Refuse to be used with a release of other locations, another step or fewer people, or with days that are not past."""
+        super().check(locations, calendar, people)
+        if self.trajectories.people > people:
+            raise InvalidData(
+                f"The past of {self.trajectories.people} people is known, but the release has {people}; leave out those "
+                "who are not in it."
+            )
         end = self.trajectories.calendar.time(self.trajectories.steps)
         if end > calendar.start:
             raise InvalidData(
@@ -147,6 +176,13 @@ class KnownPeople(Prior):
         if isinstance(attack, KnowingPeople):
             raise InvalidSetting("Some people are known already; give all of them at once.")
         return KnowingPeople(attack, self)
+
+
+def check_prior(attack: Attack, prior: object) -> None:
+    """Refuse a setting `prior` of an attack that it cannot use."""
+    if prior is not None and not isinstance(prior, attack.priors):
+        kinds = " or ".join(kind.__name__ for kind in attack.priors)
+        raise InvalidSetting(f"`prior` is {prior!r}; {type(attack).__name__} can use {kinds}.")
 
 
 PRIORS: dict[str, type[Prior]] = {
@@ -238,7 +274,7 @@ class KnowingPeople(Attack):
         """Begin an online run."""
         if prior is not None:
             return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
-        self.prior.check(locations, calendar)
+        self.prior.check(locations, calendar, people)
         return KnowingPeopleRun(self, locations, calendar, people, progress)
 
 

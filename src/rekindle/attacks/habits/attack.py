@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from joblib import cpu_count
@@ -20,16 +20,15 @@ from rekindle.attacks.day_by_day import DayByDayRun
 from rekindle.attacks.enhanced import Enhanced
 from rekindle.attacks.flows import Windows, days_with_windows
 from rekindle.attacks.habits.doubt import SECOND_DAY, seen_share
+from rekindle.attacks.habits.known import put_names
 from rekindle.attacks.habits.polish import HOURS, MOST_STATES
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.schedule import EFFORTS, Answer, Schedule, doubt, finish, follow, gather
+from rekindle.attacks.priors import KnownPast, OtherTraces, Prior, check_prior
 from rekindle.attacks.saving import SavedRun
 from rekindle.errors import Stopped
-from rekindle.model import Calendar, Counts, Locations, Trajectories
+from rekindle.model import Calendar, Counts, Locations
 from rekindle.progress import Progress
-
-if TYPE_CHECKING:
-    from rekindle.attacks.priors import Prior
 
 __all__ = ["Habits", "HabitsRun"]
 
@@ -61,20 +60,27 @@ class Habits(Attack):
         A whole number of at least 0; another seed makes other choices among people who are nearly interchangeable.
     workers
         How many threads to use; None for all processors. The result does not depend on it.
+    prior
+        What the attacker knows beside the release; see `recover`. How people move, learnt from the traces, is added to what the
+        counts say of everybody's moves and stays. People whose past is known are recognised in the result, which is then
+        polished once more with their habits.
     """
 
     revises: ClassVar[bool] = True
     takes_flows: ClassVar[bool] = True
+    priors: ClassVar[tuple[type[Prior], ...]] = (OtherTraces, KnownPast)
 
     effort: str = "normal"
     seed: int = 0
     workers: int | None = field(default=None, compare=False)
+    prior: Prior | None = None
 
     def __post_init__(self) -> None:
         checks.choice("effort", self.effort, EFFORTS)
         checks.whole("seed", self.seed)
         if self.workers is not None:
             checks.whole("workers", self.workers, least=1)
+        check_prior(self, self.prior)
 
     def memory_bytes(self, counts: Counts) -> int:
         """About how much memory `recover` needs: all answers, and what the threads have under way, whichever is more.
@@ -118,6 +124,8 @@ class Habits(Attack):
         """Begin an online run."""
         if prior is not None:
             return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
+        if self.prior is not None:
+            self.prior.check(locations, calendar, people)
         return HabitsRun(self, locations, calendar, people, progress)
 
 
@@ -213,7 +221,7 @@ class HabitsRun(Run):
                 self._best = (days, True, self._follow_rules(days, seen))
                 report(1.0)
                 return
-            plan = Schedule.of(problem, self.attack.effort, self.attack.seed)
+            plan = self._plan(problem)
             halt = threading.Event()
 
             def stopped() -> bool:
@@ -250,6 +258,8 @@ class HabitsRun(Run):
         """Let the enhanced attack answer: within a day nobody repeats anything, and most moves are not seen."""
         values = np.concatenate(self._days[:days])
         counts = Counts(values, self.locations, self.calendar.closed_at(len(values)), self.people)
+        if self.attack.named:
+            return self._recovery(self._enhanced(counts, 0).trajectories.cells.astype(np.int32), None)
         found = confidence_from_agreement([self._enhanced(counts, turn) for turn in range(4)])
         if found.confidence is None:
             raise RuntimeError("agreement without a confidence")
@@ -261,25 +271,45 @@ class HabitsRun(Run):
 
         It must begin at night only because the paper's machine prices the night in another way; Enhanced does not.
         """
-        attack = Enhanced(seed=self.attack.seed + turn)
+        attack = Enhanced(seed=self.attack.seed + turn, prior=self.attack.prior)
         run = DayByDayRun(attack, counts.locations, counts.calendar, counts.people, None)
         run.feed(counts)
         return run.recovery()
 
+    def _plan(self, problem: Problem) -> Schedule:
+        prior = self.attack.prior
+        known = None if prior is None else prior.learnt
+        return Schedule.of(problem, self.attack.effort, self.attack.seed, known)
+
     def _finish(self, problem: Problem, plan: Schedule) -> Recovery:
 
         tracks, confidence = finish(problem, plan, self._answers, lambda: self.stopped)
+        return self._named(problem, plan, tracks, confidence, lambda: self.stopped)
+
+    def _named(
+        self,
+        problem: Problem,
+        plan: Schedule,
+        tracks: NDArray[np.int32],
+        confidence: NDArray[np.float32],
+        stopped: Callable[[], bool],
+    ) -> Recovery:
+        """The result, with names where people's past is known; how sure these are is not known."""
+        if isinstance(self.attack.prior, KnownPast):
+            tracks = put_names(problem, plan.model, tracks, self.attack.prior.trajectories, stopped)
+            return self._recovery(problem.expand(tracks), None)
         return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
 
-    def _recovery(self, cells: NDArray[np.int32], confidence: NDArray[np.float32]) -> Recovery:
+    def _recovery(self, cells: NDArray[np.int32], confidence: NDArray[np.float32] | None) -> Recovery:
         calendar = self.calendar.closed_at(cells.shape[1])
-        return Recovery(Trajectories(cells, self.locations, calendar), self.attack, confidence)
+        return Recovery(self._trajectories(cells, calendar), self.attack, confidence)
 
     def recovery(self) -> Recovery:
         """Recover all days so far, or give what is known so far while another thread is at it, or after `stop`."""
         days = self.days_done
         if not days:
-            return self._recovery(np.empty((self.people, 0), np.int32), np.empty((self.people, 0), np.float32))
+            none = None if self.attack.named else np.empty((self.people, 0), np.float32)
+            return self._recovery(np.empty((self.people, 0), np.int32), none)
         if self._best is not None and self._best[0] == days and (self._best[1] or self.stopped):
             return self._best[2]
         if not self.stopped and not self._working.locked():
@@ -288,10 +318,10 @@ class HabitsRun(Run):
                 return self._best[2]
 
         problem = self._problem(days)
-        plan = Schedule.of(problem, self.attack.effort, self.attack.seed)
+        plan = self._plan(problem)
         answers = dict(self._answers) if self._answered == days else {}
         tracks, confidence = finish(problem, plan, answers, lambda: True)
-        return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
+        return self._named(problem, plan, tracks, confidence, lambda: True)
 
     def save(self, path: str | Path) -> None:
         """Write the counts so far, and the answers found for them, to a file, whole or not at all, for `resume`."""

@@ -23,6 +23,8 @@ HOURS = 24
 OBSERVATIONS_PER_DAY = 22.0
 """How many independent looks at a person's place a day is worth."""
 MOST_STATES = 80_000_000
+GUESSED = np.float32(0.05)
+"""What a habit of an answer counts for, beside those that are known."""
 
 Floats = NDArray[np.float32]
 
@@ -118,6 +120,21 @@ class Profile:
         starts = np.searchsorted(person, np.arange(people + 1)).astype(np.int64)
         return cls(hours, starts, move // places, move % places, often, left)
 
+    def with_known(self, known: Profile) -> Profile:
+        """Add those from answers to habits that are known, which are worth much more."""
+        person = np.concatenate(
+            [np.repeat(np.arange(len(each.starts) - 1), np.diff(each.starts)) for each in (self, known)]
+        )
+        order = np.argsort(person, kind="stable")
+        return Profile(
+            GUESSED * self.hours + known.hours,
+            self.starts + known.starts,
+            np.concatenate([self.origin, known.origin])[order],
+            np.concatenate([self.goal, known.goal])[order],
+            np.concatenate([GUESSED * self.often, known.often])[order],
+            GUESSED * self.left + known.left,
+        )
+
 
 def polish(
     problem: Problem,
@@ -125,6 +142,7 @@ def polish(
     answers: Sequence[NDArray[np.integer]],
     *,
     rounds: int = 4,
+    known: Profile | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> tuple[NDArray[np.int32], Floats]:
     """Polish a consensus.
@@ -137,6 +155,8 @@ def polish(
         The aligned answers, each (people, ticks) int32 places.
     rounds
         How often the habits are taken from the chains again.
+    known
+        Habits that everyone has beside those of the answers.
     stopped
         Asked between rounds whether to end with what is there.
 
@@ -146,6 +166,8 @@ def polish(
     """
     people = problem.people
     given = Profile.of(problem, answers)
+    if known is not None:
+        given = given.with_known(known)
     rates = learn_rates(problem, answers)
     tick, place = np.nonzero(problem.counts)
     offsets = np.searchsorted(tick, np.arange(problem.ticks + 1)).astype(np.int64)

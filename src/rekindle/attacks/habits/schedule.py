@@ -18,6 +18,7 @@ from rekindle.attacks.habits.relink import POWER, SEAM, relink
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import REDEAL, HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
+from rekindle.attacks.moves import MoveModel
 from rekindle.errors import InvalidData
 
 __all__ = ["EFFORTS", "Answer", "Schedule", "doubt", "finish", "follow", "gather", "measure_gains", "vote"]
@@ -122,8 +123,8 @@ class Schedule:
     seed: int
 
     @classmethod
-    def of(cls, problem: Problem, effort: str, seed: int) -> Schedule:
-        """Learn from the counts how people move, and plan accordingly."""
+    def of(cls, problem: Problem, effort: str, seed: int, known: MoveModel | None = None) -> Schedule:
+        """Learn from the counts how people move, and from what is known of it, and plan accordingly."""
         much = EFFORTS[effort]
         pooled = [_track(problem, _seed(seed, 1000 + turn), backwards=bool(turn)) for turn in range(2)]
         moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
@@ -138,7 +139,7 @@ class Schedule:
         final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
         group_rounds = int(np.clip((sweeps / 2 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
         return cls(
-            model=HabitModel.learn(problem, pooled),
+            model=HabitModel.learn(problem, pooled, known=known),
             groups=groups,
             members=members,
             voters=much.voters if small else min(much.voters, FEW_ANSWERS),

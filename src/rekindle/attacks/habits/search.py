@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import BINS_PER_DAY, Problem
 from rekindle.attacks.habits.rng import gumbel, uniform, whole
+from rekindle.attacks.moves import MoveModel
 
 __all__ = ["HabitModel", "SwapSearch"]
 
@@ -58,9 +59,14 @@ class HabitModel:
 
     @classmethod
     def learn(
-        cls, problem: Problem, tracks: list[NDArray[np.int32]], place_weight: float = 0.25, bin_weight: float = 0.25
+        cls,
+        problem: Problem,
+        tracks: list[NDArray[np.int32]],
+        place_weight: float = 0.25,
+        bin_weight: float = 0.25,
+        known: MoveModel | None = None,
     ) -> HabitModel:
-        """Learn from tracks, each (people, ticks) int32 places."""
+        """Learn from tracks, each (people, ticks) int32 places, and from a model of how people move, if there is one."""
         places = problem.counts.shape[1]
         away = problem.away
         seen = np.zeros((places, places))
@@ -71,6 +77,9 @@ class HabitModel:
         seen /= len(tracks)
         ring = np.zeros((places, places), np.int64)
         centres = len(problem.xy)
+        if known is not None:
+            seen[:centres, :centres] += known.moves()[problem.places[:centres]][:, problem.places[:centres]].toarray()
+            dwells[0] += known.stays()
         ring[:centres, :centres] = np.minimum(np.rint(problem.distances()), 60)
         # To go away and to return are no distances.
         ring[:centres, centres:], ring[centres:, :centres] = 61, 62
