@@ -226,6 +226,8 @@ class Attack(ABC):
         if not dataclasses.is_dataclass(self):
             return {}
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
+        if values.get("prior", self) is None:
+            del values["prior"]
         return {
             name: value if isinstance(value, (str, int, float, type(None))) else repr(value)
             for name, value in values.items()
