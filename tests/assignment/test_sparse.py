@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from rekindle.assignment.sparse import Candidates, SparseAssignment, _Auction, assign_sparse, in_threads
+from rekindle.assignment.sparse import (
+    Candidates,
+    SparseAssignment,
+    _Auction,
+    assign_sparse,
+    cheapest,
+    in_threads,
+    shortlist,
+)
 from rekindle.errors import Stopped
 
 
@@ -161,3 +169,42 @@ def test_threads_cover_all_items_once(items: int) -> None:
 
     in_threads(work, items, chunk=3)
     assert (seen == 1).all()
+
+
+@dataclass
+class Apart:
+    """Rows and columns of which most have nothing in common: those cost 1."""
+
+    costs: NDArray[np.float64]
+
+    def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
+        size = len(prices)
+        columns = np.full((len(rows), 4), -1, np.int32)
+        costs = np.full((len(rows), 4), np.inf)
+        bound = np.empty(len(rows))
+        by_price, equal = cheapest(prices, slack)
+        for at, row in enumerate(rows):
+            common = np.flatnonzero(self.costs[row] < 1)
+            found, cost = np.empty(size, np.int64), np.empty(size)
+            found[: len(common)], cost[: len(common)] = common, self.costs[row, common]
+            bound[at] = shortlist(
+                at, len(common), found, cost, self.costs[row] < 1, 1.0, prices, by_price, equal, np.empty(size),
+                columns[at], costs[at],
+            )  # fmt: skip
+            values = np.delete(self.costs[row] + prices, columns[at][columns[at] >= 0])
+            assert values.min(initial=np.inf) >= bound[at] - slack
+        return Candidates(columns, costs, bound)
+
+    def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.costs[np.ix_(rows, columns)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 16, 17, 18, 40])
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_short_lists_have_what_is_in_common_and_the_cheapest_of_the_rest(size: int, share: float) -> None:
+    rng = np.random.default_rng(size)
+    costs = np.where(rng.random((size, size)) < share, rng.random((size, size)), 1.0)
+    one = np.ones(size, np.int64)
+    found = assign_sparse(Apart(costs), one, one, gap=1e-4, scale=1.0)
+    assert sorted(found.columns) == list(range(size))
+    assert found.cost <= optimum(costs, one, one) * (1 + 1e-3)

@@ -5,6 +5,7 @@ the path that an attack took and says, at each step and link, what the least pos
 """
 
 import math
+from collections import Counter
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -35,6 +36,24 @@ def link_cost(u, v):
     if not u_seen or not v_seen:
         return most
     return gain(u_seen, v_seen) / entropy([0] * len(u_seen) + [1] * len(v_seen)) * most
+
+
+def segment_cost(others, segment, lengths, weight):
+    """Jensen-Shannon divergence of the time in each place, in bits, of a person's other time and of a segment.
+
+    Both are places by tick; lengths are the steps of those ticks, weight how much a step in each place counts.
+    """
+
+    def shares(places, steps):
+        time = Counter()
+        for place, step in zip(places, steps, strict=True):
+            time[place] += step * weight[place]
+        return {place: spent / sum(time.values()) for place, spent in time.items()}
+
+    a, b = shares(others, lengths[0]), shares(segment, lengths[1])
+    both = {place: (a.get(place, 0.0) + b.get(place, 0.0)) / 2 for place in {*a, *b}}
+    bits = [-sum(p * math.log2(p) for p in each.values()) for each in (both, a, b)]
+    return bits[0] - (bits[1] + bits[2]) / 2
 
 
 def columns_of(row, people):

@@ -22,7 +22,10 @@ from rekindle.assignment.kernels import compiled
 from rekindle.errors import Stopped
 from rekindle.progress import Progress
 
-__all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "in_threads"]
+__all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "bid", "cheapest", "in_threads", "shortlist"]
+
+CHEAPEST = 16
+"""How many of the cheapest columns are listed for every row."""
 
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
@@ -186,7 +189,7 @@ class _Auction:
         """Bid, and scan the rows whose lists are used up, until all units are placed; yields how many are not."""
         slack = step / 2
         while len(self.free):
-            parked = _bid(
+            parked = bid(
                 self.free, self.row, self.columns, self.listed, self.bound,
                 self.begin, self.price, self.owner, step, slack,
             )  # fmt: skip
@@ -250,8 +253,80 @@ class _Auction:
         return costs
 
 
+def cheapest(prices: NDArray[np.float64], slack: float) -> tuple[NDArray[np.int64], int]:
+    """Give the columns with the lowest prices, by price, and how many of them are as good as the cheapest; see `shortlist`."""
+    by_price = np.flatnonzero(prices <= prices.min() + slack)
+    equal = len(by_price)
+    if equal <= CHEAPEST:
+        last = min(CHEAPEST, len(prices) - 1)
+        by_price = np.flatnonzero(prices <= np.partition(prices, last)[last])
+    return by_price[np.argsort(prices[by_price], kind="stable")], equal
+
+
 @compiled()
-def _bid(
+def shortlist(
+    turn: int,
+    known: int,
+    found: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    met: NDArray[np.bool_],
+    farthest: float,
+    prices: NDArray[np.float64],
+    by_price: NDArray[np.int64],
+    equal: int,
+    value: NDArray[np.float64],
+    columns: NDArray[np.int32],
+    costs: NDArray[np.float64],
+) -> float:
+    """List the best columns of a row: those that it has something in common with, and the cheapest of all others; gives the bound.
+
+    Parameters
+    ----------
+    turn
+        The number of the row: any of the cheapest columns will do for rows that have nothing in common with them, so they are
+        given in turn.
+    known, found, cost, met
+        How many columns have something in common with the row, which, at what cost, and whether each does; `met` is cleared.
+    farthest
+        What all others cost.
+    prices, by_price, equal
+        Prices of all columns; see `cheapest`.
+    value
+        Room for as many numbers as there are columns.
+    columns, costs
+        (length,) to be filled.
+    """
+    length = len(columns)
+    offset = 0 if equal <= CHEAPEST else turn * CHEAPEST % equal
+    for rank in range(offset, min(offset + CHEAPEST, len(by_price))):
+        column = by_price[rank]
+        if not met[column]:
+            found[known] = column
+            cost[known] = farthest
+            known += 1
+    unlisted = by_price[0] if offset > 0 else by_price[CHEAPEST] if len(by_price) > CHEAPEST else -1
+    bound = farthest + prices[unlisted] if unlisted >= 0 else np.inf
+    for one in range(known):
+        met[found[one]] = False
+        value[one] = cost[one] + prices[found[one]]
+    limit = np.inf
+    if known > length:
+        limit = float(np.partition(value[:known], length)[length])
+        bound = min(bound, limit)
+    filled = 0
+    for one in range(known):
+        if value[one] < limit:
+            columns[filled], costs[filled] = found[one], cost[one]
+            filled += 1
+    for one in range(known):
+        if value[one] == limit and filled < length:
+            columns[filled], costs[filled] = found[one], cost[one]
+            filled += 1
+    return bound
+
+
+@compiled()
+def bid(
     free: NDArray[np.int64],
     row_of: NDArray[np.int64],
     columns: NDArray[np.int32],

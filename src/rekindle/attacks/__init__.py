@@ -12,7 +12,7 @@ from rekindle.attacks.costs import MoveContext, MoveCost, Popular, Stay, TargetC
 from rekindle.attacks.day_by_day import DayByDay, DayByDayDetails
 from rekindle.attacks.enhanced import Enhanced
 from rekindle.attacks.folder import open_folder, recover_into
-from rekindle.attacks.habits import Habits
+from rekindle.attacks.habits import Habits, HabitsDetails
 from rekindle.attacks.linking import InformationGain, LinkingCost
 from rekindle.attacks.moves import LearntMoves
 from rekindle.attacks.naive import Naive
@@ -34,6 +34,7 @@ __all__ = [
     "Details",
     "Enhanced",
     "Habits",
+    "HabitsDetails",
     "InformationGain",
     "KnownPast",
     "KnownPeople",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from rekindle.assignment.kernels import compiled
-from rekindle.assignment.sparse import Candidates, assign_sparse, in_threads
+from rekindle.assignment.sparse import Candidates, assign_sparse, cheapest, in_threads, shortlist
 from rekindle.attacks.base import with_rows_away
 from rekindle.errors import InvalidData
 from rekindle.model import AWAY
@@ -32,7 +32,6 @@ __all__ = [
 DENSE_UP_TO = 3_000
 """People up to whom a link is exact and takes a people x people matrix."""
 LISTED = 64
-CHEAPEST = 16
 CHUNK = 1024
 
 
@@ -330,12 +329,7 @@ class _Gains:
         columns = np.full((len(rows), LISTED), -1, np.int32)
         costs = np.full((len(rows), LISTED), np.inf)
         bound = np.empty(len(rows))
-        # Any of the cheapest columns will do for a row that shares no location with them: they are given in turn.
-        by_price = np.flatnonzero(prices <= prices.min() + slack)
-        equal = len(by_price)
-        if equal <= CHEAPEST < len(prices):
-            by_price = np.flatnonzero(prices <= np.partition(prices, CHEAPEST)[CHEAPEST])
-        by_price = by_price[np.argsort(prices[by_price], kind="stable")]
+        by_price, equal = cheapest(prices, slack)
 
         def work(part: slice) -> None:
             _scan_gains(part.start, rows[part], self.begin, self.place, self.count, self.seen, *self.today.by_place,
@@ -424,7 +418,7 @@ def _scan_gains(
     bound: NDArray[np.float64],
 ) -> None:
     """List the best columns of each row: those that share a location with it, and the cheapest of all others."""
-    days, size, length = len(steps), len(prices), columns.shape[1]
+    days, size = len(steps), len(prices)
     farthest = apart.min()
     shared = np.zeros((days, size))
     met = np.zeros(size, np.bool_)
@@ -452,28 +446,6 @@ def _scan_gains(
                 least = min(least, apart[day] - shared[day, column] * scale)
                 shared[day, column] = 0.0
             cost[one] = max(least, 0.0)
-        offset = 0 if equal <= CHEAPEST else (first + at) * CHEAPEST % equal
-        for rank in range(offset, min(offset + CHEAPEST, len(by_price))):
-            column = by_price[rank]
-            if not met[column]:
-                found[known] = column
-                cost[known] = farthest
-                known += 1
-        unlisted = by_price[0] if offset > 0 else by_price[CHEAPEST] if len(by_price) > CHEAPEST else -1
-        bound[at] = farthest + prices[unlisted] if unlisted >= 0 else np.inf
-        for one in range(known):
-            met[found[one]] = False
-            value[one] = cost[one] + prices[found[one]]
-        limit = np.inf
-        if known > length:
-            limit = float(np.partition(value[:known], length)[length])
-            bound[at] = min(bound[at], limit)
-        filled = 0
-        for one in range(known):
-            if value[one] < limit:
-                columns[at, filled], costs[at, filled] = found[one], cost[one]
-                filled += 1
-        for one in range(known):
-            if value[one] == limit and filled < length:
-                columns[at, filled], costs[at, filled] = found[one], cost[one]
-                filled += 1
+        bound[at] = shortlist(
+            first + at, known, found, cost, met, farthest, prices, by_price, equal, value, columns[at], costs[at]
+        )

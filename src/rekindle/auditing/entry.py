@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from rekindle import checks
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing.forecast import USUAL_WORK, Forecast, choose, works_of
+from rekindle.auditing.forecast import STRONGEST_WORK, USUAL_WORK, Forecast, choose, works_of
 from rekindle.auditing.gather import gather
 from rekindle.auditing.plan import (
     SEEDS,
@@ -200,10 +200,11 @@ def audit(
         key = [identity(given), identity(truth), sorted(free)]
         chosen = None if budget is None else store.choice(key)
         if chosen is None:
-            left = (
-                0.0 if budget is None else _PLANNED * (budget - (time.monotonic() - begin)) * where.cores / slowness
-            )
-            chosen = choose(plans, part * (USUAL_WORK if budget is None else left))
+            if budget is None:
+                chosen = choose(plans, part * USUAL_WORK, part * STRONGEST_WORK)
+            else:
+                left = _PLANNED * (budget - (time.monotonic() - begin)) * where.cores / slowness
+                chosen = choose(plans, part * left)
         plan = plans[min(chosen, len(plans) - 1)]
         found = Findings(plan, tuple(omissions(plan, free)))
         if announce is not None:

@@ -17,11 +17,14 @@ from rekindle.memory import audit_bytes
 from rekindle.model import Counts
 from rekindle.repairing import REPAIRS
 
-__all__ = ["USUAL_WORK", "Forecast", "choose", "works_of"]
+__all__ = ["STRONGEST_WORK", "USUAL_WORK", "Forecast", "choose", "works_of"]
 
 USUAL_WORK = 1_200.0
 """Seconds of an ordinary core that an audit takes at most where nobody said how much to do: 15 minutes of two cores, and some
 room, because the estimates are rough and one core may wait for the other in the end."""
+
+STRONGEST_WORK = 2 * USUAL_WORK
+"""The same where less would leave out the strongest attack: half an hour of two cores."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,26 @@ class Forecast:
         )
 
 
-def choose(plans: Sequence[Plan], limit: float) -> int:
-    """Choose the first plan within a limit, in seconds of an ordinary core; the last where none is."""
-    return next((at for at, one in enumerate(plans) if sum(works_of(one)) <= limit), len(plans) - 1)
+def choose(plans: Sequence[Plan], limit: float, strongest: float | None = None) -> int:
+    """Choose the first plan within a limit, in seconds of an ordinary core; the last where none is.
+
+    Parameters
+    ----------
+    plans
+        The one that says most first.
+    limit
+        Seconds of an ordinary core.
+    strongest
+        The limit for plans with all attacks of the first, where only others would be within: a weak attack says that there is
+        little risk.
+    """
+    works = [sum(works_of(one)) for one in plans]
+    within = [at for at, work in enumerate(works) if work <= limit]
+    found = within[0] if within else len(plans) - 1
+    kinds = [{type(attack) for attack in one.attacks.values()} for one in plans]
+    if strongest is None or kinds[found] == kinds[0]:
+        return found
+    return next((at for at, work in enumerate(works) if kinds[at] == kinds[0] and work <= strongest), found)
 
 
 def works_of(plan: Plan) -> list[float]:

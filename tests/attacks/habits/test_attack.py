@@ -243,13 +243,6 @@ def test_refuses_wrong_settings(wrong):
         Habits(**wrong)
 
 
-@pytest.mark.parametrize("limit", ["MOST_PEOPLE", "MOST_POINTS", "MOST_PLACES"])
-def test_beyond_its_reach_it_names_the_enhanced_attack(counts, monkeypatch, limit):
-    monkeypatch.setattr(schedule, limit, 5)
-    with pytest.raises(rk.errors.InvalidData, match=r"12 people, 70 steps and 9 locations.*Use Enhanced"):
-        Habits().recover(counts)
-
-
 def test_renamed_places_change_nothing(counts, found):
     renamed = rk.Locations(counts.locations.xy_km, [f"place {i}" for i in range(len(counts.locations))])
     assert same(Habits(effort="low", seed=3).recover(rk.Counts(counts.values, renamed, counts.calendar)), found)

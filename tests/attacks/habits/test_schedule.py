@@ -76,11 +76,33 @@ def test_groups_of_answers(counts, few_proposals):
     assert np.array_equal(alone.confidence, whole.confidence)
 
 
-def test_more_people_than_groups_can_have_vote_at_once(counts, monkeypatch, few_proposals):
-    monkeypatch.setattr(schedule, "MOST_PEOPLE_IN_GROUPS", 3)
+def test_many_people_are_not_searched_and_polished_in_blocks(counts, monkeypatch):
+    monkeypatch.setattr(schedule, "MOST_PEOPLE_AT_ONCE", 3)
     made = schedule.Schedule.of(Problem.of(counts.values, counts.locations, counts.calendar), "normal", 0)
-    assert (made.groups, made.members, made.answers) == (0, schedule.FEW_ANSWERS, schedule.FEW_ANSWERS)
-    assert Habits(effort="normal").recover(counts).trajectories.counts() == counts
+    assert (made.groups, made.answers, made.proposals) == (0, schedule.EFFORTS["normal"].many_answers, 0)
+    assert made.block_people == schedule.BLOCK_PEOPLE
+    found = Habits(effort="normal").recover(counts)
+    assert found.trajectories.counts() == counts
+    assert {name: set(array.tolist()) for name, array in found.details.arrays().items()} == {
+        "answers": {float(made.answers)},
+        "voters": {float(made.voters)},
+        "exchanges": {0.0},
+        "block_people": {float(schedule.BLOCK_PEOPLE)},
+    }
+
+
+def test_the_recovery_says_what_was_done(counts, found):
+    done = {name: array.tolist() for name, array in found.details.arrays().items()}
+    proposals = schedule.EFFORTS["low"].proposals * counts.people
+    assert done == {
+        "answers": [4.0] * 2,
+        "voters": [6.0] * 2,
+        "exchanges": [proposals] * 2,
+        "block_people": [0.0] * 2,
+    }
+    run = run_of(counts, effort="low")
+    run.feed(counts)
+    assert run.day(1).details.arrays() == {name: [each[0]] for name, each in done.items()}
 
 
 def test_the_plan_numbers_its_answers(problem):
@@ -104,13 +126,6 @@ def test_without_room_for_the_polish_answers_only_vote(counts, found, monkeypatc
     assert not fits(made)
     assert schedule.Schedule.of(made, "low", 0).final_rounds == 0
     assert Habits(effort="low").recover(counts).trajectories.counts() == counts
-
-
-@pytest.mark.parametrize(("people", "steps", "places"), [(5_001, 1, 1), (1, 1, 5_001), (4_001, 5_000, 1)])
-def test_what_is_beyond_reach_is_refused(people, steps, places):
-    with pytest.raises(InvalidData, match="Use Enhanced"):
-        schedule.Schedule.check(people, steps, places)
-    schedule.Schedule.check(people - 1, steps, places - (places > 1))
 
 
 def test_days_are_fed_saved_and_resumed(counts, found, tmp_path):

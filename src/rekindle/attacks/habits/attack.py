@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from rekindle import checks
-from rekindle.attacks.base import Attack, Recovery, Run
+from rekindle.attacks.base import Attack, Details, Recovery, Run
 from rekindle.attacks.confidence import confidence_from_agreement
 from rekindle.attacks.day_by_day import DayByDayRun
 from rekindle.attacks.enhanced import Enhanced
@@ -23,17 +23,48 @@ from rekindle.attacks.habits.doubt import SECOND_DAY, seen_share
 from rekindle.attacks.habits.known import put_names
 from rekindle.attacks.habits.polish import HOURS, MOST_STATES
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.habits.schedule import EFFORTS, Answer, Schedule, doubt, finish, follow, gather
+from rekindle.attacks.habits.schedule import (
+    EFFORTS,
+    MOST_PEOPLE_AT_ONCE,
+    Answer,
+    Schedule,
+    check_flows,
+    doubt,
+    finish,
+    follow,
+    gather,
+)
 from rekindle.attacks.priors import KnownPast, OtherTraces, Prior, check_prior
 from rekindle.attacks.saving import SavedRun
 from rekindle.errors import Stopped
 from rekindle.model import Calendar, Counts, Locations
 from rekindle.progress import Progress
 
-__all__ = ["Habits", "HabitsRun"]
+__all__ = ["Habits", "HabitsDetails", "HabitsRun"]
 
 FEW_SEEN = 0.5
 """Share of all moves below which people cannot be tracked through a day."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HabitsDetails(Details):
+    """What was done, the same for every day.
+
+    Attributes
+    ----------
+    answers, voters
+        (days,) float64: how many answers became the result, and how many others said how sure it is. None: the enhanced attack
+        answered, because there was nothing to repeat.
+    exchanges
+        (days,) float64: how many exchanges the search tried for each answer.
+    block_people
+        (days,) float64: about how many people were polished at a time, who share places; 0: all at once.
+    """
+
+    answers: NDArray[np.float64]
+    voters: NDArray[np.float64]
+    exchanges: NDArray[np.float64]
+    block_people: NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,32 +116,40 @@ class Habits(Attack):
     def memory_bytes(self, counts: Counts) -> int:
         """About how much memory `recover` needs: all answers, and what the threads have under way, whichever is more.
 
-        A thread links segments, each with its time in all locations, or polishes chains, with a state for each person and
-        each location that is not empty.
+        A thread links segments, by the likeness of each with everyone or with a list of the most alike, or polishes chains, with a
+        state for each person and each location that is not empty.
         """
         much, people = EFFORTS[self.effort], counts.people
-        answers = much.groups * (much.members + 1) + much.voters
         ticks = 1 + int((counts.values[1:] != counts.values[:-1]).any(axis=1).sum())
         places = int(counts.values.any(axis=0).sum()) + int(counts.away.any())
-        linking = 4 * people * places * (4 * counts.calendar.number_of_days + 4) + 64 * people**2
+        threads = max(1, self.workers or cpu_count())
+        common = super().memory_bytes(counts) + 40 * places**2
+        if people > MOST_PEOPLE_AT_ONCE:
+            answers = much.many_answers + much.many_voters
+            # The answers, and their copies in one order; each link with its lists, and the segments' times in each location.
+            return (
+                common
+                + 4 * people * ticks * (answers + much.many_voters + 4)
+                + threads * people * (1200 + 12 * ticks)
+            )
+        answers = much.groups * (much.members + 1) + much.voters
+        linking = 64 * people**2 + 16 * people * ticks
         occupied = (counts.values > 0).sum() + (counts.away > 0).sum()
         states = people * int(occupied * ticks // max(1, counts.steps))
         polishing = 24 * states + 12 * people * HOURS * places if states <= MOST_STATES else 0
         aligning = (8 * people**2 + 8 * people * ticks) * (1 + max(much.members, much.groups, much.voters))
-        threads = max(1, self.workers or cpu_count())
         return (
-            super().memory_bytes(counts)
+            common
             + 8 * answers * people * ticks
             + max(threads * linking, threads * polishing if much.groups > 1 else polishing, aligning)
         )
 
     def work(self, counts: Counts) -> float:
         """About how many seconds `recover` takes on one ordinary core."""
-        return float(EFFORTS[self.effort].seconds * (counts.people / 1000) ** 1.4 * (counts.steps / 336) ** 0.6)
-
-    def why_not(self, counts: Counts) -> str | None:
-        """Why counts of this size are beyond the attack; None where they are not."""
-        return Schedule.why_not(counts.people, counts.steps, int(counts.values.any(axis=0).sum()))
+        much, people = EFFORTS[self.effort], counts.people
+        if people > MOST_PEOPLE_AT_ONCE:
+            return float(much.many_seconds * (people / 1000) ** 1.2 * (counts.steps / 336) ** 1.2)
+        return float(much.seconds * (people / 1000) ** 1.4 * (counts.steps / 336) ** 0.6)
 
     def start(
         self,
@@ -169,7 +208,8 @@ class HabitsRun(Run):
         days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         steps = self.steps_done + counts.steps
 
-        Schedule.check(self.people, steps, self._places_in_use(days))
+        if windows is not None:
+            check_flows(self.people)
         for (_, its), day in zip(days_with_windows(counts, windows), days, strict=True):
             if its is not None:
                 self._windows.append(its)
@@ -182,12 +222,6 @@ class HabitsRun(Run):
 
     def _last_values(self) -> NDArray[np.integer]:
         return self._days[-1][-1:]
-
-    def _places_in_use(self, days: list[NDArray[np.int32]]) -> int:
-        used = np.zeros(len(self.locations), bool)
-        for day in (*self._days, *days):
-            used |= day.any(axis=0)
-        return int(used.sum())
 
     def _reporter(self) -> Callable[[float], None]:
         """Tell the share of the work that is done in days, each of those not told yet once."""
@@ -234,7 +268,7 @@ class HabitsRun(Run):
                     return doubt(problem, plan, number, stopped)
                 return gather(problem, plan, [self._answers[each] for each in plan.group(number)], number, stopped)
 
-            pool = ThreadPoolExecutor(max(1, self.attack.workers or cpu_count()))
+            pool = ThreadPoolExecutor(self._workers)
             try:
                 for stage in (range(plan.answers), range(plan.answers, plan.parts)):
                     tasks = {number: pool.submit(find, number) for number in stage if number not in self._answers}
@@ -250,7 +284,8 @@ class HabitsRun(Run):
                 halt.set()
                 pool.shutdown(wait=True)
             whole = len(self._answers) == plan.parts
-            self._best = (days, whole and not self.stopped, self._finish(problem, plan))
+            found = self._finish(problem, plan, self._answers, lambda: self.stopped)
+            self._best = (days, whole and not self.stopped, found)
             if not self.stopped:
                 report(1.0)
 
@@ -281,28 +316,31 @@ class HabitsRun(Run):
         known = None if prior is None else prior.learnt
         return Schedule.of(problem, self.attack.effort, self.attack.seed, known)
 
-    def _finish(self, problem: Problem, plan: Schedule) -> Recovery:
-
-        tracks, confidence = finish(problem, plan, self._answers, lambda: self.stopped)
-        return self._named(problem, plan, tracks, confidence, lambda: self.stopped)
-
-    def _named(
-        self,
-        problem: Problem,
-        plan: Schedule,
-        tracks: NDArray[np.int32],
-        confidence: NDArray[np.float32],
-        stopped: Callable[[], bool],
+    def _finish(
+        self, problem: Problem, plan: Schedule, answers: dict[int, Answer], stopped: Callable[[], bool]
     ) -> Recovery:
         """The result, with names where people's past is known; how sure these are is not known."""
+        tracks, confidence = finish(problem, plan, answers, stopped, self._workers)
+        found = sum(number < plan.gathered for number in answers)
+        done = (found, len(answers) - found, plan.proposals, plan.block_people)
         if isinstance(self.attack.prior, KnownPast):
             tracks = put_names(problem, plan.model, tracks, self.attack.prior.trajectories, stopped)
-            return self._recovery(problem.expand(tracks), None)
-        return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1))
+            return self._recovery(problem.expand(tracks), None, done)
+        return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1), done)
 
-    def _recovery(self, cells: NDArray[np.int32], confidence: NDArray[np.float32] | None) -> Recovery:
+    @property
+    def _workers(self) -> int:
+        return max(1, self.attack.workers or cpu_count())
+
+    def _recovery(
+        self,
+        cells: NDArray[np.int32],
+        confidence: NDArray[np.float32] | None,
+        done: tuple[float, float, float, float] = (0, 0, 0, 0),
+    ) -> Recovery:
         calendar = self.calendar.closed_at(cells.shape[1])
-        return Recovery(self._trajectories(cells, calendar), self.attack, confidence)
+        each = [np.full(calendar.number_of_days if cells.shape[1] else 0, float(number)) for number in done]
+        return Recovery(self._trajectories(cells, calendar), self.attack, confidence, HabitsDetails(*each))
 
     def recovery(self) -> Recovery:
         """Recover all days so far, or give what is known so far while another thread is at it, or after `stop`."""
@@ -320,8 +358,14 @@ class HabitsRun(Run):
         problem = self._problem(days)
         plan = self._plan(problem)
         answers = dict(self._answers) if self._answered == days else {}
-        tracks, confidence = finish(problem, plan, answers, lambda: True)
-        return self._named(problem, plan, tracks, confidence, lambda: True)
+        return self._finish(problem, plan, answers, lambda: True)
+
+    def day(self, number: int) -> Recovery:
+        """What is known of one finished day alone."""
+        done = self.recovery().details.arrays()
+        return replace(
+            super().day(number), details=HabitsDetails(**{name: done[name][number : number + 1] for name in done})
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the counts so far, and the answers found for them, to a file, whole or not at all, for `resume`."""

@@ -7,7 +7,7 @@ people change places unseen as often as the counts say that they do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -183,7 +183,14 @@ def _moves(problem: Problem, change: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def track_in_doubt(
-    problem: Problem, moves: NDArray[np.float64], seed: int, *, backwards: bool, segments_per_day: int, rounds: int
+    problem: Problem,
+    moves: NDArray[np.float64],
+    seed: int,
+    *,
+    backwards: bool,
+    segments_per_day: int,
+    rounds: int,
+    stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.int32]:
     """Track, exchange unseen and re-link: (people, ticks) int32 places.
 
@@ -195,13 +202,13 @@ def track_in_doubt(
         (places, places) float64: share of the moves from a place that lead to another.
     seed
         Of all that is drawn.
-    backwards, segments_per_day, rounds
+    backwards, segments_per_day, rounds, stop
         As in `track` and `relink`.
     """
     # With noise 1 the chance to leave is inverse to the stay so far.
     tracks = track(problem, seed, backwards=backwards, noise=1.0)
     tracks = exchange_unseen(tracks, hidden_rates(problem), moves, generator(seed, 4))
-    return relink(problem, tracks, seed, segments_per_day=segments_per_day, rounds=rounds)
+    return relink(problem, tracks, seed, segments_per_day=segments_per_day, rounds=rounds, stop=stop)
 
 
 @compiled()
@@ -210,27 +217,45 @@ def exchange_unseen(
 ) -> NDArray[np.int32]:
     """Let two people in different places go on as each other, at rates by place: (people, ticks) int32 places."""
     people, ticks = tracks.shape
+    places = len(rates)
     row = np.arange(people)
     changed = np.empty_like(tracks)
-    weight = np.empty(people)
+    weight = np.empty(places)
+    begin = np.zeros(places + 1, np.int64)
+    there = np.empty(people, np.int64)  # who is in each place, from begin[place] on
+    position = np.empty(people, np.int64)
     changed[:, 0] = tracks[:, 0]
     for tick in range(1, ticks):
+        begin[:] = 0
+        for person in range(people):
+            begin[tracks[person, tick] + 1] += 1
+        for place in range(places):
+            begin[place + 1] += begin[place]
+        filled = begin[:-1].copy()
+        for person in range(people):
+            place = tracks[row[person], tick]
+            position[person] = filled[place]
+            there[filled[place]] = person
+            filled[place] += 1
         for person in range(people):
             here = tracks[row[person], tick]
             # Each exchange is a move of two.
             if uniform(random) >= 0.5 * rates[here]:
                 continue
             total = 0.0
-            for other in range(people):
-                there = tracks[row[other], tick]
-                weight[other] = moves[here, there] * rates[there] if there != here else 0.0
-                total += weight[other]
+            for place in range(places):
+                weight[place] = moves[here, place] * rates[place] if place != here else 0.0
+                total += weight[place] * (begin[place + 1] - begin[place])
             left = uniform(random) * total
-            for other in range(people):
-                left -= weight[other]
-                if left < 0:
+            for place in range(places):
+                crowd = begin[place + 1] - begin[place]
+                if left < weight[place] * crowd:
+                    other = there[begin[place] + min(int(left / weight[place]), crowd - 1)]
                     row[person], row[other] = row[other], row[person]
+                    there[position[person]], there[position[other]] = other, person
+                    position[person], position[other] = position[other], position[person]
                     break
+                left -= weight[place] * crowd
         for person in range(people):
             changed[person, tick] = tracks[row[person], tick]
     return changed

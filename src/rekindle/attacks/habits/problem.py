@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ __all__ = ["Problem"]
 
 SAMPLES_PER_DAY = 24
 BINS_PER_DAY = 8
+NEAR = 256
+"""How many of the nearest places are kept for each place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +123,16 @@ class Problem:
     def lengths(self) -> NDArray[np.int64]:
         """(ticks,) int64: steps of each tick."""
         return np.diff(self.starts)
+
+    @cached_property
+    def near(self) -> NDArray[np.int32]:
+        """(places, listed) int32: the nearest places of each place, itself first; away is none of them."""
+        listed = min(len(self.xy), NEAR)
+        found = np.empty((len(self.xy), listed), np.int32)
+        for place, centre in enumerate(self.xy):
+            gap = self.xy - centre
+            found[place] = np.argsort(np.hypot(gap[:, 0], gap[:, 1]), kind="stable")[:listed]
+        return found
 
     def expand(self, tracks: NDArray[np.integer]) -> NDArray[np.int32]:
         """Turn (people, ticks) places into (people, steps) location indices, or `AWAY`."""

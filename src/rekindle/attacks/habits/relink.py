@@ -1,23 +1,30 @@
 """Re-link: cut the tracks into segments and give each segment to the person whose other segments it resembles.
 
+The likeness of a segment and of a person's other time is 1 less the Jensen-Shannon divergence of the shares of time they spend in
+each place, in bits: the sum over the places that both visit of T(a, b) = (f(a + b) - f(a) - f(b)) / 2, f(x) = x log2 x, where a and
+b are the shares. Only pairs that share a place are ever looked at. Segments with the same shares are one, of which there are several.
+
 A person must also have been at the cut where the segment begins: otherwise that is one more move, which has a price.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from rekindle.assignment.kernels import compiled
+from rekindle.assignment.sparse import Candidates, assign_sparse, cheapest, in_threads, shortlist
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 
 __all__ = ["POWER", "SEAM", "relink"]
 
-LN2 = math.log(2.0)
 AWAY_WEIGHT = 0.2
 """How much time away counts for beside time in a place: many people are away at the same time."""
 POWER = 0.5
@@ -27,6 +34,12 @@ SEAM = 0.1
 FREE_ROUNDS = 4
 """Rounds before moves at the cuts have their price: at first it would keep all tracks as they are."""
 AWAY_DISTANCE = 4.0
+DENSE_UP_TO = 300
+"""People up to whom segments are given by all likenesses; beyond, by lists of the most alike, nearly as well."""
+LISTED = 32
+CHUNK = 512
+GAP = 2e-3
+"""The part of the total divergence that a better assignment by lists might save at most."""
 
 
 def relink(
@@ -38,6 +51,7 @@ def relink(
     rounds: int = 30,
     power: float = 1.0,
     seam: float = 0.0,
+    stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.int32]:
     """Re-link tracks.
 
@@ -57,101 +71,366 @@ def relink(
         Segments are alike in the time that they spend in each place, to this power.
     seam
         Price of a move at a cut over a long way, in units of likeness; 0 for none.
+    stop
+        Asked from time to time; where it says True, the work ends with `Stopped`.
 
     Returns
     -------
     (people, ticks) int32 places: the same segments, linked in another way.
     """
-    people, places = len(tracks), problem.counts.shape[1]
+    people = len(tracks)
     length = max(1, problem.steps_per_day // segments_per_day)
     of_tick = problem.starts[:-1] // length
     cuts = np.concatenate([[0], np.flatnonzero(np.diff(of_tick)) + 1, [len(of_tick)]])
     number = len(cuts) - 1
     if number < 2:
         return tracks.copy()
-    time = np.zeros((number, people, places), np.float32)
-    lengths = problem.lengths
-    for segment in range(number):
-        _spend(tracks, lengths, cuts[segment], cuts[segment + 1], time[segment])
-    time **= np.float32(power)
+    weight = np.ones(problem.counts.shape[1])
     if problem.away >= 0:
-        time[:, :, problem.away] *= AWAY_WEIGHT
-    first, last = tracks[:, cuts[:-1]], tracks[:, cuts[1:] - 1]
-    order = np.tile(np.arange(people), (number, 1))
-    total = time.sum(axis=0)
+        weight[problem.away] = AWAY_WEIGHT
+    lengths = problem.lengths
+    spans = list(pairwise(cuts))
+    parts = [_Segments.of(tracks, lengths, weight, *span, power=power, ends=seam > 0) for span in spans]
+    links = _Links(parts, np.tile(np.arange(people), (number, 1)), problem.xy)
     turns = np.random.default_rng(generator(seed, 2))
-    priced = False
     for turn in range(rounds):
-        priced = priced or (seam > 0 and turn >= min(FREE_ROUNDS, rounds // 2))
-        changed = False
-        for segment in turns.permutation(number):
-            own = time[segment][order[segment]]
-            others = total - own
-            likeness = _likeness(others, own)
-            if priced:
-                if segment > 0:
-                    before, here = order[segment - 1], order[segment]
-                    likeness -= seam * _seams(problem, last[before, segment - 1], first[here, segment])
-                if segment < number - 1:
-                    here, after = order[segment], order[segment + 1]
-                    likeness -= seam * _seams(problem, first[after, segment + 1], last[here, segment])
-            chosen = linear_sum_assignment(-likeness)[1]
-            gain = likeness[np.arange(people), chosen].sum() - np.trace(likeness)
-            if gain > 1e-9 * people:
-                changed = True
-                order[segment] = order[segment][chosen]
-                total = others + own[chosen]
-        if not changed:
-            if priced or not seam:
+        if turn >= min(FREE_ROUNDS, rounds // 2):
+            links.seam = seam
+        changed = [links.improve(int(segment), stop) for segment in turns.permutation(number)]
+        if not any(changed):
+            if links.seam == seam:
                 break
-            priced = True
+            links.seam = seam
     linked = np.empty_like(tracks)
     for segment in range(number):
         part = slice(cuts[segment], cuts[segment + 1])
-        linked[:, part] = tracks[order[segment], part]
+        linked[:, part] = tracks[links.order[segment], part]
     return linked
 
 
-def _seams(problem: Problem, one: NDArray[np.integer], other: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Price the way between each place of one and each of the other, from 0 (the same) to 1: (one, other) float64."""
-    xy = np.append(problem.xy, [[np.nan, np.nan]], axis=0)  # of the place of people who are away
-    gap = xy[one][:, None] - xy[other]
-    distance = np.nan_to_num(np.hypot(gap[..., 0], gap[..., 1]), nan=AWAY_DISTANCE)
-    return np.where(one[:, None] == other, 0.0, np.minimum(1.0, 0.5 + distance / 20))
+@dataclass(frozen=True, eq=False)
+class _Segments:
+    """Everybody's segments of one part of the time. Those with the same time in each place (and the same ends) are of one kind.
+
+    Attributes
+    ----------
+    kind
+        (people,) int64: the kind of each segment.
+    begin, place, time
+        The time of the segments of kind k is at begin[k] ... begin[k + 1]: places and (weighted) steps there.
+    there_begin, there, share
+        The kinds that visit place p are at there_begin[p] ... there_begin[p + 1], with their shares of time.
+    first, last
+        (kinds,) int32: the places in which the segments of each kind begin and end; of one of them, if they may differ.
+    """
+
+    kind: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    place: NDArray[np.int32]
+    time: NDArray[np.float64]
+    there_begin: NDArray[np.int64]
+    there: NDArray[np.int32]
+    share: NDArray[np.float64]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        tracks: NDArray[np.int32],
+        lengths: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        begin: int,
+        end: int,
+        *,
+        power: float = 1.0,
+        ends: bool = False,
+    ) -> _Segments:
+        """Add up the time in each place from one tick to another; with `ends`, segments of one kind begin and end alike."""
+        starts, place, steps = _spend(np.ascontiguousarray(tracks[:, begin:end]), lengths[begin:end], len(weight))
+        number = np.diff(starts)
+        # Rows of different lengths, made alike by what no segment has.
+        most = int(number.max())
+        row = np.repeat(np.arange(len(tracks)), number)
+        at = np.arange(len(place)) - starts[row]
+        padded = np.full((len(tracks), 2 * most + 2), -1, np.int32)
+        padded[row, at], padded[row, most + at] = place, steps
+        if ends:
+            padded[:, -2:] = tracks[:, [begin, end - 1]]
+        keys = padded.view(np.dtype((np.void, padded.dtype.itemsize * padded.shape[1]))).ravel()
+        _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+        number = number[first]
+        own = np.concatenate([[0], np.cumsum(number)]).astype(np.int64)
+        entry = np.repeat(starts[first] - own[:-1], number) + np.arange(own[-1])
+        visited, time = place[entry], steps[entry] ** power * weight[place[entry]]
+        of_kind = np.repeat(np.arange(len(first), dtype=np.int32), number)
+        share = time / np.add.reduceat(time, own[:-1])[of_kind]
+        order = np.argsort(visited, kind="stable")
+        there_begin = np.concatenate([[0], np.cumsum(np.bincount(visited, minlength=len(weight)))]).astype(np.int64)
+        ways = tracks[first, begin], tracks[first, end - 1]
+        return cls(kind.ravel().astype(np.int64), own, visited, time, there_begin, of_kind[order], share[order], *ways)
+
+    @property
+    def often(self) -> NDArray[np.int64]:
+        """(kinds,) int64: how many segments are of each kind."""
+        return np.bincount(self.kind, minlength=len(self.begin) - 1)
+
+
+class _Links:
+    """Who has which segment, while they are given anew.
+
+    Attributes
+    ----------
+    order
+        (parts, people) int64: whose segment each person has in each part of the time.
+    seam
+        Price of a move at a cut.
+    """
+
+    def __init__(self, parts: list[_Segments], order: NDArray[np.int64], xy: NDArray[np.float64]) -> None:
+        self.parts, self.order, self.xy, self.seam = parts, order, xy, 0.0
+        # All kinds of all parts in one row.
+        offset = np.cumsum([0, *(len(part.begin) - 1 for part in parts)])
+        entries = np.cumsum([0, *(len(part.place) for part in parts)])
+        self.kind = np.stack([part.kind + first for part, first in zip(parts, offset[:-1], strict=True)])
+        self.has = self.kind.copy()
+        self.begin = np.concatenate(
+            [[0], *(part.begin[1:] + first for part, first in zip(parts, entries[:-1], strict=True))]
+        )
+        self.place = np.concatenate([part.place for part in parts])
+        self.time = np.concatenate([part.time for part in parts])
+        self.offset = offset
+        self.prices: list[NDArray[np.float64] | None] = [None] * len(parts)
+
+    def improve(self, part: int, stop: Callable[[], bool] | None) -> bool:
+        """Give everyone a segment of one part anew; tells whether that was better than before."""
+        costs = _Divergences(self, part)
+        own = self.has[part] - self.offset[part]
+        people = len(own)
+        if people <= DENSE_UP_TO:
+            between = costs.between(np.arange(people), self.parts[part].kind[self.order[part]])
+            chosen = linear_sum_assignment(between)[1]
+            before, after = float(np.trace(between)), float(between[np.arange(people), chosen].sum())
+            if before - after > 1e-9 * people:
+                self._give(part, self.order[part][chosen])
+                return True
+            return False
+        found = assign_sparse(
+            costs, np.ones(people, np.int64), self.parts[part].often, gap=GAP, scale=1.0, finest=1e-3,
+            prices=self.prices[part], stop=stop,
+        )  # fmt: skip
+        self.prices[part] = found.prices - found.prices.min()
+        if costs.of(own).sum() - found.cost <= 1e-9 * people:
+            return False
+        # Who keeps a kind keeps the segment; the others are dealt in order.
+        whose = np.where(found.columns == own, self.order[part], -1)
+        kept = np.zeros(people, bool)
+        kept[whose[whose >= 0]] = True
+        left, free = np.flatnonzero(whose < 0), np.flatnonzero(~kept)
+        left = left[np.argsort(found.columns[left], kind="stable")]
+        whose[left] = free[np.argsort(self.parts[part].kind[free], kind="stable")]
+        self._give(part, whose)
+        return bool(len(left))
+
+    def _give(self, part: int, whose: NDArray[np.int64]) -> None:
+        self.order[part] = whose
+        self.has[part] = self.kind[part][whose]
+
+
+class _Divergences:
+    """Costs of giving the segments of one part to people: divergences from the time of all their other segments."""
+
+    def __init__(self, links: _Links, part: int) -> None:
+        self.links, self.part = links, part
+        segments = links.parts[part]
+        self.there = (segments.there_begin, segments.there, segments.share)
+        self.kinds = len(segments.begin) - 1
+        self.own = (links.has, links.begin, links.place, links.time)
+        nowhere = np.full(links.order.shape[1], -1, np.int32)
+        before, after = nowhere, nowhere
+        if part > 0:
+            before = links.parts[part - 1].last[links.has[part - 1] - links.offset[part - 1]]
+        if part < len(links.parts) - 1:
+            after = links.parts[part + 1].first[links.has[part + 1] - links.offset[part + 1]]
+        self.ends = (links.seam, before, after, segments.first, segments.last, links.xy)
+
+    def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
+        columns = np.full((len(rows), LISTED), -1, np.int32)
+        costs = np.full((len(rows), LISTED), np.inf)
+        bound = np.empty(len(rows))
+        by_price, equal = cheapest(prices, slack)
+
+        def work(span: slice) -> None:
+            _scan(
+                span.start, rows[span], self.part, self.own, self.there, self.ends, prices, by_price, equal,
+                columns[span], costs[span], bound[span],
+            )  # fmt: skip
+
+        in_threads(work, len(rows), chunk=CHUNK)
+        return Candidates(columns, costs, bound)
+
+    def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        costs = np.empty((len(rows), len(columns)))
+
+        def work(span: slice) -> None:
+            costs[span] = _between(rows[span], self.part, self.own, self.there, self.ends, self.kinds)[:, columns]
+
+        in_threads(work, len(rows), chunk=max(1, min(CHUNK, 2**24 // self.kinds)))
+        return costs
+
+    def of(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(people,) float64: cost of giving each person a segment of one kind."""
+        costs = np.empty(len(columns))
+
+        def work(span: slice) -> None:
+            _each(span.start, columns[span], self.part, self.links.offset[self.part], self.own, self.ends, costs[span])
+
+        in_threads(work, len(columns), chunk=8 * CHUNK)
+        return costs
 
 
 @compiled()
 def _spend(
-    tracks: NDArray[np.int32], lengths: NDArray[np.int64], begin: int, end: int, time: NDArray[np.float32]
-) -> None:
-    for person in range(len(tracks)):
-        for tick in range(begin, end):
-            time[person, tracks[person, tick]] += lengths[tick]
+    tracks: NDArray[np.int32], lengths: NDArray[np.int64], places: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Steps that each row spends in each place it visits, by place: where the rows begin, places and steps."""
+    people, ticks = tracks.shape
+    begin = np.zeros(people + 1, np.int64)
+    place = np.empty(people * ticks, np.int32)
+    steps = np.empty(people * ticks, np.int64)
+    spent = np.zeros(places, np.int64)
+    size = 0
+    for person in range(people):
+        first = size
+        for tick in range(ticks):
+            here = tracks[person, tick]
+            if spent[here] == 0:
+                place[size] = here
+                size += 1
+            spent[here] += lengths[tick]
+        place[first:size] = np.sort(place[first:size])
+        for at in range(first, size):
+            steps[at] = spent[place[at]]
+            spent[place[at]] = 0
+        begin[person + 1] = size
+    return begin, place[:size].copy(), steps[:size].copy()
 
 
 @compiled()
-def _likeness(others: NDArray[np.float32], own: NDArray[np.float32]) -> NDArray[np.float64]:
-    """1 less the Jensen-Shannon divergence (bits) of each person's other time and each segment: (people, people)."""
-    people, places = own.shape
-    likeness = np.zeros((people, people))
-    share = np.zeros((places, people))
-    entropy = np.zeros((places, people))
-    for person in range(people):
-        total = max(float(others[person].sum()), 1e-9)
-        for place in range(places):
-            if others[person, place] > 0:
-                a = others[person, place] / total
-                share[place, person] = a
-                entropy[place, person] = a * math.log(a)
-    for column in range(people):
-        total = float(own[column].sum())
-        for place in range(places):
-            if own[column, place] > 0:
-                b = float(own[column, place]) / total
-                less = b * math.log(b)
-                for row in range(people):
-                    a = share[place, row]
-                    if a > 0:
-                        # Places that only one of the two visited add nothing.
-                        likeness[row, column] += 0.5 / LN2 * ((a + b) * math.log(a + b) - entropy[place, row] - less)
-    return likeness
+def _likeness(a: float, b: float) -> float:
+    """What a place adds that takes the share a of one's time and b of the other's: bits."""
+    return 0.5 / math.log(2.0) * ((a + b) * math.log(a + b) - a * math.log(a) - b * math.log(b))
+
+
+@compiled()
+def _seams(person, kind, ends):
+    """Price the moves at both ends of a segment, if the person is given it."""
+    price, before, after, first, last, xy = ends
+    if price == 0.0:
+        return 0.0
+    return price * (_seam(before[person], first[kind], xy) + _seam(after[person], last[kind], xy))
+
+
+@compiled()
+def _seam(one, other, xy):
+    """Price the way between two places, from 0 (the same, or there is nothing before or after) to 1."""
+    if one < 0 or one == other:
+        return 0.0
+    distance = AWAY_DISTANCE
+    if one < len(xy) and other < len(xy):
+        distance = math.hypot(xy[one, 0] - xy[other, 0], xy[one, 1] - xy[other, 1])
+    return min(1.0, 0.5 + distance / 20)
+
+
+@compiled()
+def _others(person, part, own, spent, visited):
+    """Add up a person's time in all other parts; gives how many places that makes, and the sum."""
+    has, begin, place, time = own
+    size = 0
+    total = 0.0
+    for other in range(len(has)):
+        if other != part:
+            kind = has[other, person]
+            for at in range(begin[kind], begin[kind + 1]):
+                if spent[place[at]] == 0.0:
+                    visited[size] = place[at]
+                    size += 1
+                spent[place[at]] += time[at]
+                total += time[at]
+    return size, total
+
+
+@compiled()
+def _scan(first, rows, part, own, there, ends, prices, by_price, equal, columns, costs, bound):
+    """List the segments that are most like the other time of each person."""
+    there_begin, kinds_there, share = there
+    size, places = len(prices), len(there_begin) - 1
+    spent, visited = np.zeros(places), np.empty(places, np.int64)
+    like = np.zeros(size)
+    met = np.zeros(size, np.bool_)
+    found = np.empty(size, np.int64)
+    cost = np.empty(size)
+    value = np.empty(size)
+    half = 0.5 / math.log(2.0)
+    for at in range(len(rows)):
+        known = 0
+        seen, total = _others(rows[at], part, own, spent, visited)
+        for one in range(seen):
+            place = visited[one]
+            a = spent[place] / total
+            spent[place] = 0.0
+            less = a * math.log(a)
+            for entry in range(there_begin[place], there_begin[place + 1]):
+                kind, b = kinds_there[entry], share[entry]
+                if not met[kind]:
+                    met[kind] = True
+                    found[known] = kind
+                    known += 1
+                like[kind] += half * ((a + b) * math.log(a + b) - less - b * math.log(b))
+        for one in range(known):
+            cost[one] = max(1.0 - like[found[one]], 0.0) + _seams(rows[at], found[one], ends)
+            like[found[one]] = 0.0
+        # Who shares no place with a segment is not where it begins or ends.
+        apart = 1.0 + 0.5 * ends[0] * (int(ends[1][rows[at]] >= 0) + int(ends[2][rows[at]] >= 0))
+        bound[at] = shortlist(
+            first + at, known, found, cost, met, apart, prices, by_price, equal, value, columns[at], costs[at]
+        )
+
+
+@compiled()
+def _between(rows, part, own, there, ends, kinds):
+    """Cost of giving each person a segment of each kind: (rows, kinds) float64."""
+    there_begin, kinds_there, share = there
+    places = len(there_begin) - 1
+    spent, visited = np.zeros(places), np.empty(places, np.int64)
+    costs = np.ones((len(rows), kinds))
+    for at in range(len(rows)):
+        seen, total = _others(rows[at], part, own, spent, visited)
+        for one in range(seen):
+            place = visited[one]
+            a = spent[place] / total
+            spent[place] = 0.0
+            for entry in range(there_begin[place], there_begin[place + 1]):
+                costs[at, kinds_there[entry]] -= _likeness(a, share[entry])
+        for kind in range(kinds):
+            costs[at, kind] = max(costs[at, kind], 0.0) + _seams(rows[at], kind, ends)
+    return costs
+
+
+@compiled()
+def _each(first, columns, part, offset, own, ends, costs):
+    """Cost of giving each person from the first on a segment of one kind."""
+    _, begin, place, time = own
+    places = int(place.max()) + 1
+    spent, visited = np.zeros(places), np.empty(places, np.int64)
+    for at in range(len(columns)):
+        seen, total = _others(first + at, part, own, spent, visited)
+        kind = offset + columns[at]
+        whole = time[begin[kind] : begin[kind + 1]].sum()
+        cost = 1.0
+        for entry in range(begin[kind], begin[kind + 1]):
+            if spent[place[entry]] > 0.0:
+                cost -= _likeness(spent[place[entry]] / total, time[entry] / whole)
+        for one in range(seen):
+            spent[visited[one]] = 0.0
+        costs[at] = max(cost, 0.0) + _seams(first + at, columns[at], ends)

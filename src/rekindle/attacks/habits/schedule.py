@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle.attacks.habits.blocks import Block, group
 from rekindle.attacks.habits.consensus import align, decode
 from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
@@ -21,7 +23,18 @@ from rekindle.attacks.habits.track import track
 from rekindle.attacks.moves import MoveModel
 from rekindle.errors import InvalidData
 
-__all__ = ["EFFORTS", "Answer", "Schedule", "doubt", "finish", "follow", "gather", "measure_gains", "vote"]
+__all__ = [
+    "EFFORTS",
+    "Answer",
+    "Schedule",
+    "check_flows",
+    "doubt",
+    "finish",
+    "follow",
+    "gather",
+    "measure_gains",
+    "vote",
+]
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,11 @@ class Effort:
         At most how much work in all: pieces of ways looked at, and products in the sweeps of the polish. Large problems
         get fewer exchanges and sweeps.
     seconds
-        About how long it takes on one ordinary core for 1,000 people and 336 steps.
+        About how long it takes on one ordinary core for 1,000 people and 336 steps, up to `MOST_PEOPLE_AT_ONCE` people.
+    many_answers, many_voters
+        How many answers and voters there are for more people, who are not searched, and polished in blocks.
+    many_seconds
+        About how long that takes, for 1,000 people and 336 steps.
     """
 
     groups: int
@@ -51,24 +68,30 @@ class Effort:
     search_work: float
     polish_work: float
     seconds: float
+    many_answers: int
+    many_voters: int
+    many_seconds: float
 
 
 EFFORTS = {
-    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66),
-    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312),
-    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500),
+    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 12),
+    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 24),
+    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 60),
 }
 
-MOST_POINTS = 20_000_000
-MOST_PEOPLE = 5_000
-MOST_PLACES = 5_000
+MOST_PEOPLE_AT_ONCE = 1_000
+"""Up to so many people all are searched and polished at once; more are not searched (it finds nothing that the links of
+everybody's segments have not found), and polished in blocks."""
+MOST_PEOPLE_WITH_FLOWS = 5_000
+BLOCK_PEOPLE = 100
+BLOCK_ROUNDS = 2
 BATCH = 250
 CUTS = (1, 2, 4)
 """Into how many segments a day is cut to be linked again: each answer in another way."""
+MANY_CUTS = (2, 4)
+MANY_ROUNDS = 3
+"""The same for many people: each answer in both ways, one after the other, each segment so often."""
 FIRST_SWEEPS = 6
-MOST_PEOPLE_IN_GROUPS = 2_500
-FEW_ANSWERS = 8
-"""More people than that take long to match, so fewer answers vote, and all at once."""
 FINAL_ROUNDS = 4
 
 
@@ -106,6 +129,8 @@ class Schedule:
         Exchanges tried for each answer.
     link_rounds
         At most how often each segment is linked again.
+    block_people
+        About how many people are polished at a time; 0 for all at once.
     group_rounds, final_rounds
         Rounds of polish for each group, and in the end. 0: the answers only vote.
     seed
@@ -118,6 +143,7 @@ class Schedule:
     voters: int
     proposals: int
     link_rounds: int
+    block_people: int
     group_rounds: int
     final_rounds: int
     seed: int
@@ -127,24 +153,37 @@ class Schedule:
         """Learn from the counts how people move, and from what is known of it, and plan accordingly."""
         much = EFFORTS[effort]
         pooled = [_track(problem, _seed(seed, 1000 + turn), backwards=bool(turn)) for turn in range(2)]
-        moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
+        model = HabitModel.learn(problem, pooled, known=known)
         people = problem.people
-        small = people <= MOST_PEOPLE_IN_GROUPS
-        groups = much.groups if much.groups > 1 and small else 0
-        members = much.members if small else min(much.groups * much.members, FEW_ANSWERS)
-        chains = max(1, groups) * members + groups
+        if people > MOST_PEOPLE_AT_ONCE and problem.flows is None:
+            return cls(
+                model=model,
+                groups=0,
+                members=much.many_answers,
+                voters=much.many_voters,
+                proposals=0,
+                link_rounds=MANY_ROUNDS,
+                block_people=BLOCK_PEOPLE,
+                group_rounds=0,
+                final_rounds=BLOCK_ROUNDS,
+                seed=seed,
+            )
+        moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
+        groups = much.groups if much.groups > 1 else 0
+        chains = max(1, groups) * much.members + groups
         each = (1 + REDEAL) * (20 + problem.ticks / 8 + 2 * moves / people)
         work = sweep_work(problem) if problem.flows is None else flow_sweep_work(problem)
         sweeps = much.polish_work / max(1.0, work)
         final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
         group_rounds = int(np.clip((sweeps / 2 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
         return cls(
-            model=HabitModel.learn(problem, pooled, known=known),
+            model=model,
             groups=groups,
-            members=members,
-            voters=much.voters if small else min(much.voters, FEW_ANSWERS),
+            members=much.members,
+            voters=much.voters,
             proposals=min(much.proposals * people, int(much.search_work / chains / each)),
             link_rounds=int(np.clip(1500 / people, 3, 20)),
+            block_people=0,
             group_rounds=min(group_rounds, final_rounds),
             final_rounds=final_rounds,
             seed=seed,
@@ -170,23 +209,13 @@ class Schedule:
         first = (number - self.answers) * self.members
         return range(first, first + self.members)
 
-    @staticmethod
-    def why_not(people: int, steps: int, places: int) -> str | None:
-        """Say why a problem is beyond reach; None where it is not."""
-        if people <= MOST_PEOPLE and places <= MOST_PLACES and people * steps <= MOST_POINTS:
-            return None
-        return (
-            f"There are {people:,} people, {steps:,} steps and {places:,} locations in use; Habits reaches to "
-            f"{MOST_PEOPLE:,} people, {MOST_PLACES:,} locations and {MOST_POINTS:,} people times steps."
-        )
 
-    @classmethod
-    def check(cls, people: int, steps: int, places: int) -> None:
-        """Refuse what is beyond reach."""
-        reason = cls.why_not(people, steps, places)
-        if reason is not None:
-            fewer = people <= MOST_PEOPLE and places <= MOST_PLACES
-            raise InvalidData(f"{reason} Use Enhanced{', or attack fewer days' if fewer else ''}.")
+def check_flows(people: int) -> None:
+    """Refuse flows of more people than can be searched at once: blocks of people keep their counts, not their flows."""
+    if people > MOST_PEOPLE_WITH_FLOWS:
+        raise InvalidData(
+            f"There are {people:,} people; with flows, Habits reaches to {MOST_PEOPLE_WITH_FLOWS:,}. Use Enhanced, or leave out the flows."
+        )
 
 
 def _seed(seed: int, number: int) -> int:
@@ -199,9 +228,10 @@ def follow(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], 
         return None
     seed = _seed(plan.seed, number)
     tracks = _track(problem, seed, backwards=bool(number % 2))
-    if stopped():
-        return None
-    tracks = _relink(problem, plan, tracks, seed, number)
+    for cuts in MANY_CUTS if plan.block_people else (CUTS[number % len(CUTS)],):
+        if stopped():
+            return None
+        tracks = _relink(problem, plan, tracks, seed, cuts, stopped)
     return _search(problem, plan, tracks, number, stopped)
 
 
@@ -213,7 +243,8 @@ def doubt(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], b
     if problem.flows is not None:
         # Nobody moves unseen; only who leaves is in doubt.
         tracks = track_flows(problem, seed, backwards=backwards, noise=1.0)
-        return Answer(_relink(problem, plan, tracks, seed, number), float("nan"))
+        cuts = CUTS[number % len(CUTS)]
+        return Answer(_relink(problem, plan, tracks, seed, cuts, stopped), float("nan"))
     tracks = track_in_doubt(
         problem,
         plan.model.moves,
@@ -221,6 +252,7 @@ def doubt(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], b
         backwards=backwards,
         segments_per_day=CUTS[number % len(CUTS)],
         rounds=plan.link_rounds,
+        stop=stopped,
     )
     return Answer(tracks, float("nan"))
 
@@ -230,14 +262,18 @@ def _track(problem: Problem, seed: int, *, backwards: bool = False) -> NDArray[n
     return (track if problem.flows is None else track_flows)(problem, seed, backwards=backwards)
 
 
-def _relink(problem: Problem, plan: Schedule, tracks: NDArray[np.int32], seed: int, number: int) -> NDArray[np.int32]:
+def _relink(
+    problem: Problem, plan: Schedule, tracks: NDArray[np.int32], seed: int, cuts: int, stopped: Callable[[], bool]
+) -> NDArray[np.int32]:
     """Re-link as if there were no flows, and bring the result back to them."""
-    cuts, rounds = CUTS[number % len(CUTS)], plan.link_rounds
+    rounds = plan.link_rounds
     if problem.flows is None:
-        # Where people are away at times, neither the root nor the price gained anything.
-        power, seam = (POWER, SEAM) if problem.away < 0 else (1.0, 0.0)
-        return relink(problem, tracks, seed, segments_per_day=cuts, rounds=rounds, power=power, seam=seam)
-    linked = relink(problem, tracks, seed, segments_per_day=cuts, rounds=rounds)
+        # Where people are away at times, or many, neither the root nor the price gained anything.
+        power, seam = (POWER, SEAM) if problem.away < 0 and not plan.block_people else (1.0, 0.0)
+        return relink(
+            problem, tracks, seed, segments_per_day=cuts, rounds=rounds, power=power, seam=seam, stop=stopped
+        )
+    linked = relink(problem, tracks, seed, segments_per_day=cuts, rounds=rounds, stop=stopped)
     _, same = _aligned(problem, [linked, tracks], 0, rounds=1)
     return pull_back(problem, same, linked)
 
@@ -253,18 +289,19 @@ def gather(
 
 
 def finish(
-    problem: Problem, plan: Schedule, answers: dict[int, Answer], stopped: Callable[[], bool]
+    problem: Problem, plan: Schedule, answers: dict[int, Answer], stopped: Callable[[], bool], workers: int = 1
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Make the result of all answers: (people, ticks) int32 places and float32 confidence.
 
-    After a stop some answers are missing; without any, people are only tracked.
+    After a stop some answers are missing; without any, people are only tracked. The blocks of many people are polished by
+    so many workers; the result does not depend on it.
     """
     first = [answers[number] for number in range(plan.answers) if number in answers]
     if not first:
         tracks = _track(problem, _seed(plan.seed, 0))
         return tracks, np.full(tracks.shape, 0.5, np.float32)
     second = [answers[number] for number in range(plan.answers, plan.gathered) if number in answers]
-    tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped)
+    tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped, workers)
     voters = [answers[number] for number in range(plan.gathered, plan.parts) if number in answers]
     if not voters:
         # The answers may agree in the same error, so nothing is claimed.
@@ -306,10 +343,22 @@ def _search(
 
 
 def _agree(
-    problem: Problem, plan: Schedule, answers: Sequence[Answer], rounds: int, stopped: Callable[[], bool]
+    problem: Problem,
+    plan: Schedule,
+    answers: Sequence[Answer],
+    rounds: int,
+    stopped: Callable[[], bool],
+    workers: int = 1,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     best = int(np.argmax([answer.score for answer in answers]))
+    if stopped() and plan.block_people:
+        return answers[best].tracks, np.full(answers[best].tracks.shape, 0.5, np.float32)
     aligned = _aligned(problem, [answer.tracks for answer in answers], best)
+    if plan.block_people:
+        ordered = [
+            each.astype(np.int32, copy=False) for each in (aligned[best], *aligned[:best], *aligned[best + 1 :])
+        ]
+        return _polish_blocks(problem, plan, ordered, stopped, workers)
     polished = rounds and not stopped()
     if problem.flows is not None:
         if polished:
@@ -318,6 +367,29 @@ def _agree(
     if polished:
         return polish(problem, plan.model, aligned, rounds=rounds, stopped=stopped)
     return decode(problem, aligned)
+
+
+def _polish_blocks(
+    problem: Problem,
+    plan: Schedule,
+    answers: Sequence[NDArray[np.int32]],
+    stopped: Callable[[], bool],
+    workers: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Polish block by block: everyone keeps to the counts that their block has in the first answer."""
+    tracks = answers[0].copy()
+    probability = np.full(tracks.shape, 0.5, np.float32)
+
+    def work(rows: NDArray[np.int64]) -> None:
+        if not stopped():
+            block = Block.of(problem, plan.model, [answer[rows] for answer in answers])
+            found, probability[rows] = polish(block.problem, block.model, block.answers, rounds=plan.final_rounds)
+            tracks[rows] = block.back(found)
+
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(work, group(problem, answers[0], plan.block_people, 0)):
+            pass
+    return tracks, probability
 
 
 def _aligned(

@@ -28,8 +28,6 @@ PLACE_PRIOR = 0.05
 BIN_PRIOR = 0.02
 REDEAL = 0.25
 """Share of the proposals that redistribute two paths, from a part of the time."""
-SLOTS = 1 << 14
-"""Size of the table of one person's moves; must be a power of two, larger than twice any number of different moves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +141,9 @@ def _usual(a, b, last, habits):
 @compiled()
 def _slot(keys: NDArray[np.int64], key: int) -> int:
     """Find where a key is in an open-addressing table, or where it would go; -1 marks a free slot."""
-    slot = (key * 40503) & (SLOTS - 1)
+    slot = (key * 40503) & (len(keys) - 1)
     while keys[slot] != key and keys[slot] != -1:
-        slot = (slot + 1) & (SLOTS - 1)
+        slot = (slot + 1) & (len(keys) - 1)
     return slot
 
 
@@ -166,9 +164,11 @@ class SwapSearch:
         self.problem, self.model, self.random = problem, model, random
         self.tracks = np.ascontiguousarray(tracks, dtype=np.int32).copy()
         places = problem.counts.shape[1]
+        # A power of two, larger than twice any number of different moves of one person.
+        slots = 1 << (2 * min(problem.ticks, places**2)).bit_length()
         self._tables = (
-            np.full((2, SLOTS), -1, np.int64),  # keys of moves
-            np.zeros((2, SLOTS), np.int64),  # how often
+            np.full((2, slots), -1, np.int64),  # keys of moves
+            np.zeros((2, slots), np.int64),  # how often
             np.zeros((2, places), np.int64),  # moves from a place
             np.zeros((2, places * DWELL_CLASSES), np.int64),  # stays by place and class
             np.zeros((2, places), np.int64),  # samples by place
@@ -261,11 +261,11 @@ def _forget(row, samples, places, tables, side):
             continue
         if last >= 0:
             # A table emptied slot by slot breaks its probe chains: follow each chain to its end.
-            slot = ((last * places + a) * 40503) & (SLOTS - 1)
+            slot = ((last * places + a) * 40503) & (keys.shape[1] - 1)
             while keys[side, slot] != -1:
                 keys[side, slot] = -1
                 often[side, slot] = 0
-                slot = (slot + 1) & (SLOTS - 1)
+                slot = (slot + 1) & (keys.shape[1] - 1)
         last = a
         left[side, a] = 0
         at[side, a] = 0

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.assignment.kernels import compiled
+from rekindle.assignment.sparse import bid
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator, gumbel
 
@@ -23,6 +24,12 @@ SPARE = 4
 GO_AWAY = 3.0
 RETURN = 2.0
 """Prices, in units of the smallest distance: to go away, and to return where the person was not seen last, at most."""
+
+DENSE_UP_TO = 200
+"""People who may move at a tick up to whom all their prices are compared; beyond, lists of the nearest arrivals."""
+NEAREST = 24
+STEPS = (0.5, 0.1, 0.02)
+"""How long the lists are, and the steps by which prices rise in the auctions, in units of the smallest distance."""
 
 
 def track(problem: Problem, seed: int, *, backwards: bool = False, noise: float = 0.05) -> NDArray[np.int32]:
@@ -48,11 +55,13 @@ def track(problem: Problem, seed: int, *, backwards: bool = False, noise: float 
         np.ascontiguousarray(counts),
         np.ascontiguousarray(times),
         problem.xy,
+        problem.near,
         (GO_AWAY, RETURN),
         noise,
+        DENSE_UP_TO,
         generator(seed, 1),
     )
-    return np.ascontiguousarray(tracks[:, ::-1]) if backwards else tracks
+    return np.ascontiguousarray(tracks[::-1].T if backwards else tracks.T)
 
 
 @compiled()
@@ -60,23 +69,32 @@ def _track(
     counts: NDArray[np.int64],
     times: NDArray[np.int64],
     xy: NDArray[np.float64],
+    near: NDArray[np.int32],
     prices: tuple[float, float],
     noise: float,
+    dense_up_to: int,
     random: NDArray[np.int64],
 ) -> NDArray[np.int32]:
     ticks, places = counts.shape
     people = counts[0].sum()
     located = len(xy)
-    go_away, come_back = prices
+    come_back = prices[1]
     seen = np.full(people, -1, np.int64)  # where those who are away were seen last
-    tracks = np.empty((people, ticks), np.int32)
+    tracks = np.empty((ticks, people), np.int32)
     since = np.zeros(people, np.int64)
     before = np.empty(people, np.int32)
+    # Who is where: a chain of people for each place.
+    first_of = np.full(places, -1, np.int64)
+    behind = np.full(people, -1, np.int64)
+    ahead = np.full(people, -1, np.int64)
+    now = np.empty(people, np.int32)
     person = 0
     for place in range(places):
         for _ in range(counts[0, place]):
-            tracks[person, 0] = before[person] = place
+            before[person] = place
+            _enter(person, place, now, first_of, behind, ahead)
             person += 1
+    tracks[0] = now
     here = np.empty(people, np.int64)
     dwell = np.empty(people, np.float64)
     drawn = np.empty(people, np.float64)
@@ -84,11 +102,10 @@ def _track(
     row_cost = np.empty(people, np.float64)
     row_place = np.empty(people, np.int64)
     columns = np.empty(people, np.int64)
+    nearest = np.empty(located, np.float64)
     for tick in range(1, ticks):
-        tracks[:, tick] = tracks[:, tick - 1]
         size = 0
         arriving = 0
-        staying = 0
         for place in range(located):
             change = counts[tick, place] - counts[tick - 1, place]
             for _ in range(change):
@@ -96,86 +113,309 @@ def _track(
                 arriving += 1
             if change >= 0:
                 continue
-            found = 0
-            for person in range(people):
-                if tracks[person, tick - 1] == place:
-                    here[found] = person
-                    dwell[found] = math.log(1.0 + times[tick] - since[person]) + noise * gumbel(random)
-                    found += 1
+            found = _gather(place, first_of, behind, here)
+            for one in range(found):
+                dwell[one] = math.log(1.0 + times[tick] - since[here[one]]) + noise * gumbel(random)
             order = np.argsort(dwell[:found])
-            kept = min(found, SPARE - change)
-            for rank in range(kept):
+            for rank in range(min(found, SPARE - change)):
                 rows[size] = here[order[rank]]
                 row_cost[size] = dwell[order[rank]]
                 row_place[size] = place
                 size += 1
-            staying += kept + change
         first_away = size
         if located < places:
             # The likeliest to return, whether the number of those who are away falls or not: others may leave meanwhile.
-            found = 0
-            for person in range(people):
-                if tracks[person, tick - 1] == located:
-                    here[found] = person
-                    # The time away tells nothing: phones that went off together are on again in any order.
-                    drawn[found] = noise * gumbel(random)
-                    least = come_back
-                    for column in range(arriving):
-                        least = min(least, _way_back(xy, seen[person], columns[column], come_back))
-                    dwell[found] = least + drawn[found]
-                    found += 1
+            found = _gather(located, first_of, behind, here)
+            _to_arrivals(columns[:arriving], xy, near, come_back, nearest)
+            for one in range(found):
+                # The time away tells nothing: phones that went off together are on again in any order.
+                drawn[one] = noise * gumbel(random)
+                dwell[one] = (nearest[seen[here[one]]] if seen[here[one]] >= 0 else come_back) + drawn[one]
             order = np.argsort(dwell[:found])
             for rank in range(min(found, SPARE + arriving)):
                 rows[size] = here[order[rank]]
                 row_cost[size] = drawn[order[rank]]
                 row_place[size] = located
                 size += 1
-        # The columns are the arrivals, then for each place the people who stay, then those who are away.
-        cost = np.full((size, size), 1e9)
-        stay = arriving
-        all_stay = arriving + staying
-        first = 0
-        while first < first_away:
-            place = row_place[first]
-            last = first
-            while last < first_away and row_place[last] == place:
-                last += 1
-            still = last - first + counts[tick, place] - counts[tick - 1, place]
-            for row in range(first, last):
-                person = rows[row]
-                x = 2 * xy[place, 0] - xy[before[person], 0]
-                y = 2 * xy[place, 1] - xy[before[person], 1]
-                for column in range(arriving):
-                    goal = columns[column]
-                    cost[row, column] = (
-                        math.hypot(xy[goal, 0] - xy[place, 0], xy[goal, 1] - xy[place, 1])
-                        + AHEAD * math.hypot(xy[goal, 0] - x, xy[goal, 1] - y)
-                        + row_cost[row]
-                    )
-                for column in range(stay, stay + still):
-                    cost[row, column] = 0.0
-                for column in range(all_stay, size):
-                    cost[row, column] = go_away + row_cost[row]
-            stay += still
-            first = last
-        for row in range(first_away, size):
-            for column in range(arriving):
-                cost[row, column] = row_cost[row] + _way_back(xy, seen[rows[row]], columns[column], come_back)
-            for column in range(all_stay, size):
-                cost[row, column] = 0.0
-        chosen = assign(cost)
+        step = (rows[:size], row_cost[:size], row_place[:size], first_away, columns[:arriving])
+        if size <= dense_up_to:
+            goals = _match(step, counts[tick] - counts[tick - 1], xy, before, seen, prices)
+        else:
+            goals = _match_lists(step, counts[tick] - counts[tick - 1], xy, near, before, seen, prices)
         for row in range(size):
-            person = rows[row]
-            if chosen[row] < arriving:
-                # Who returns goes in no direction yet.
-                before[person] = tracks[person, tick - 1] if row < first_away else columns[chosen[row]]
-                tracks[person, tick] = columns[chosen[row]]
-                since[person] = times[tick]
-            elif chosen[row] >= all_stay and row < first_away:
-                seen[person] = tracks[person, tick - 1]
-                tracks[person, tick] = located
-                since[person] = times[tick]
+            person, goal = rows[row], goals[row]
+            if goal == now[person]:
+                continue
+            # Who returns goes in no direction yet.
+            if goal < located:
+                before[person] = now[person] if row < first_away else goal
+            else:
+                seen[person] = now[person]
+            since[person] = times[tick]
+            _leave(person, now, first_of, behind, ahead)
+            _enter(person, goal, now, first_of, behind, ahead)
+        tracks[tick] = now
     return tracks
+
+
+@compiled()
+def _enter(person, place, now, first_of, behind, ahead):
+    """Put a person at the head of the chain of a place."""
+    head = first_of[place]
+    behind[person], ahead[person] = head, -1
+    if head >= 0:
+        ahead[head] = person
+    first_of[place] = person
+    now[person] = place
+
+
+@compiled()
+def _leave(person, now, first_of, behind, ahead):
+    """Take a person out of the chain of their place."""
+    if ahead[person] >= 0:
+        behind[ahead[person]] = behind[person]
+    else:
+        first_of[now[person]] = behind[person]
+    if behind[person] >= 0:
+        ahead[behind[person]] = ahead[person]
+
+
+@compiled()
+def _gather(place, first_of, behind, here):
+    """List who is in a place, by index, and give how many they are."""
+    found = 0
+    person = first_of[place]
+    while person >= 0:
+        here[found] = person
+        found += 1
+        person = behind[person]
+    here[:found] = np.sort(here[:found])
+    return found
+
+
+@compiled()
+def _to_arrivals(columns, xy, near, most, nearest):
+    """Fill in the distance from each place to the nearest arrival, and `most` where that is farther."""
+    nearest[:] = most
+    last = -1
+    for goal in columns:
+        if goal == last:
+            continue
+        last = goal
+        for place in near[goal]:
+            distance = math.hypot(xy[goal, 0] - xy[place, 0], xy[goal, 1] - xy[place, 1])
+            if distance >= most:
+                break
+            nearest[place] = min(nearest[place], distance)
+
+
+@compiled()
+def _price(row, goal, step, xy, before, seen, prices):
+    """Price of one person's move to an arrival: by distance and direction, and by the stay so far."""
+    rows, row_cost, row_place, first_away, _ = step
+    person = rows[row]
+    if row >= first_away:
+        return row_cost[row] + _way_back(xy, seen[person], goal, prices[1])
+    place = row_place[row]
+    x = 2 * xy[place, 0] - xy[before[person], 0]
+    y = 2 * xy[place, 1] - xy[before[person], 1]
+    return (
+        math.hypot(xy[goal, 0] - xy[place, 0], xy[goal, 1] - xy[place, 1])
+        + AHEAD * math.hypot(xy[goal, 0] - x, xy[goal, 1] - y)
+        + row_cost[row]
+    )
+
+
+@compiled()
+def _match(step, change, xy, before, seen, prices):
+    """Say where everyone who may move goes, by all prices: (rows,) int64 places."""
+    rows, row_cost, row_place, first_away, columns = step
+    size, arriving, located = len(rows), len(columns), len(xy)
+    # The columns are the arrivals, then for each place the people who stay, then those who are away.
+    cost = np.full((size, size), 1e9)
+    goals = np.full(size, located, np.int64)
+    goals[:arriving] = columns
+    stay = arriving
+    first = 0
+    while first < first_away:
+        place = row_place[first]
+        last = first
+        while last < first_away and row_place[last] == place:
+            last += 1
+        still = last - first + change[place]
+        cost[first:last, stay : stay + still] = 0.0
+        goals[stay : stay + still] = place
+        stay += still
+        first = last
+    for row in range(size):
+        for column in range(arriving):
+            cost[row, column] = _price(row, columns[column], step, xy, before, seen, prices)
+        for column in range(stay, size):
+            cost[row, column] = prices[0] + row_cost[row] if row < first_away else 0.0
+    return goals[assign(cost)]
+
+
+@compiled()
+def _match_lists(step, change, xy, near, before, seen, prices):
+    """Say where everyone who may move goes, by an auction over lists of the nearest arrivals: (rows,) int64 places.
+
+    The columns are the places where somebody arrives, then the places that somebody leaves (to stay there), then away.
+    """
+    rows, _, row_place, first_away, arrivals = step
+    size, located = len(rows), len(xy)
+    column_of = np.full(located + 1, -1, np.int64)
+    goals = np.empty(size + 1, np.int64)
+    capacity = np.zeros(size + 1, np.int64)
+    count = 0
+    for goal in arrivals:
+        if column_of[goal] < 0:
+            column_of[goal] = count
+            goals[count] = goal
+            count += 1
+        capacity[column_of[goal]] += 1
+    arriving = count
+    first = 0
+    while first < first_away:
+        place = row_place[first]
+        last = first
+        while last < first_away and row_place[last] == place:
+            last += 1
+        if last - first + change[place] > 0:
+            column_of[place] = count
+            goals[count] = place
+            capacity[count] = last - first + change[place]
+            count += 1
+        first = last
+    left = size - capacity[:count].sum()
+    if left > 0:
+        column_of[located] = count
+        goals[count] = located
+        capacity[count] = left
+        count += 1
+    begin = np.zeros(count + 1, np.int64)
+    begin[1:] = np.cumsum(capacity[:count])
+    price = np.zeros(size)
+    owner = np.full(size, -1, np.int64)
+    listed = np.full((size, NEAREST + 2), -1, np.int32)
+    costs = np.full((size, NEAREST + 2), np.inf)
+    bound = np.empty(size)
+    value = np.empty(arriving)
+    for row in range(size):
+        full = True
+        if row < first_away:
+            full = _list_nearest(row, arriving, column_of, step, xy, near, before, seen, prices, listed, costs, bound)
+        if not full or row >= first_away:
+            _list_best(
+                row,
+                arriving,
+                goals,
+                column_of,
+                begin,
+                price,
+                step,
+                xy,
+                before,
+                seen,
+                prices,
+                value,
+                listed,
+                costs,
+                bound,
+            )
+    row_of = np.arange(size)
+    for turn in range(len(STEPS)):
+        free = row_of.copy()
+        owner[:] = -1
+        for column in range(count):
+            price[begin[column] : begin[column + 1]] = price[begin[column]]
+        while len(free):
+            free = bid(free, row_of, listed, costs, bound, begin, price, owner, STEPS[turn], STEPS[turn] / 2)
+            for parked in free:
+                _list_best(
+                    parked,
+                    arriving,
+                    goals,
+                    column_of,
+                    begin,
+                    price,
+                    step,
+                    xy,
+                    before,
+                    seen,
+                    prices,
+                    value,
+                    listed,
+                    costs,
+                    bound,
+                )
+    chosen = np.empty(size, np.int64)
+    for column in range(count):
+        for at in range(begin[column], begin[column + 1]):
+            chosen[owner[at]] = goals[column]
+    return chosen
+
+
+@compiled()
+def _list_others(row, column_of, step, prices, listed, costs):
+    """List that a person stays, or goes away; give how many entries that makes."""
+    _, row_cost, row_place, first_away, _ = step
+    away = column_of[len(column_of) - 1]
+    listed[row, :] = -1
+    costs[row, :] = np.inf
+    filled = 0
+    if row < first_away and column_of[row_place[row]] >= 0:
+        listed[row, filled], costs[row, filled] = column_of[row_place[row]], 0.0
+        filled += 1
+    if away >= 0:
+        listed[row, filled], costs[row, filled] = away, prices[0] + row_cost[row] if row < first_away else 0.0
+        filled += 1
+    return filled
+
+
+@compiled()
+def _list_nearest(row, arriving, column_of, step, xy, near, before, seen, prices, listed, costs, bound):
+    """List the nearest arrivals of a person who is somewhere; False if too few of them are near."""
+    place = step[2][row]
+    filled = _list_others(row, column_of, step, prices, listed, costs)
+    found = 0
+    for goal in near[place]:
+        column = column_of[goal]
+        if column < 0 or column >= arriving:
+            continue
+        if found == NEAREST:
+            # A bound must not be below the best of the list.
+            least = costs[row, :filled].min()
+            bound[row] = max(least, math.hypot(xy[goal, 0] - xy[place, 0], xy[goal, 1] - xy[place, 1]) + step[1][row])
+            return True
+        listed[row, filled] = column
+        costs[row, filled] = _price(row, goal, step, xy, before, seen, prices)
+        filled += 1
+        found += 1
+    bound[row] = np.inf
+    return found == arriving
+
+
+@compiled()
+def _list_best(
+    row, arriving, goals, column_of, begin, price, step, xy, before, seen, prices, value, listed, costs, bound
+):
+    """List the best arrivals of a person at the prices of the day."""
+    filled = _list_others(row, column_of, step, prices, listed, costs)
+    for column in range(arriving):
+        value[column] = _price(row, goals[column], step, xy, before, seen, prices) + price[begin[column]]
+    bound[row] = np.inf
+    limit = np.inf
+    if arriving > NEAREST:
+        limit = np.partition(value, NEAREST)[NEAREST]
+        bound[row] = limit
+    # Among arrivals that are as good, everyone begins with another one.
+    for kind in range(2):
+        for turn in range(arriving):
+            column = (turn + row) % arriving
+            if filled < NEAREST + 2 and (value[column] < limit if kind == 0 else value[column] == limit):
+                listed[row, filled] = column
+                costs[row, filled] = value[column] - price[begin[column]]
+                filled += 1
 
 
 @compiled()

@@ -1,0 +1,254 @@
+"""Habits as it goes about many people, on a few: lists instead of all pairs, blocks instead of everybody."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+from tests.reference.oracle import segment_cost
+from tests.small import random_truth, truths
+
+import rekindle as rk
+from rekindle.attacks.habits import Habits, attack, blocks, consensus, relink, schedule, track
+from rekindle.attacks.habits.problem import Problem, count
+from rekindle.testing import check_attack
+
+quick = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture
+def as_many(monkeypatch):
+    """Treat any number of people as many."""
+    for module in (schedule, attack):
+        monkeypatch.setattr(module, "MOST_PEOPLE_AT_ONCE", 0)
+    for module in (track, relink, consensus):
+        monkeypatch.setattr(module, "DENSE_UP_TO", 0)
+    monkeypatch.setattr(schedule, "BLOCK_PEOPLE", 3)
+
+
+def problem_of(truth):
+    counts = truth.counts()
+    return Problem.of(counts.values, counts.locations, counts.calendar, counts.people)
+
+
+def same(one, other):
+    return one.trajectories == other.trajectories and np.array_equal(one.confidence, other.confidence)
+
+
+def test_passes_the_shipped_suite(as_many):
+    check_attack(Habits(effort="low", seed=4))
+
+
+@quick
+@given(truth=truths(away=True, max_people=12), seed=st.integers(0, 3))
+def test_counts_are_exact_and_the_result_is_that_of_any_number_of_workers(as_many, truth, seed):
+    counts = truth.counts()
+    found = Habits(effort="low", seed=seed, workers=1).recover(counts)
+    assert found.trajectories.counts() == counts
+    assert found.trajectories.people == counts.people
+    assert 0 <= found.confidence.min() <= found.confidence.max() <= 1
+    assert same(Habits(effort="low", seed=seed, workers=3).recover(counts), found)
+
+
+@quick
+@given(
+    truth=truths(away=True, max_people=25, max_places=9), seed=st.integers(0, 9), noise=st.sampled_from([0.05, 1.0])
+)
+def test_tracks_by_lists_have_the_counts(truth, seed, noise):
+    made = problem_of(truth)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(track, "DENSE_UP_TO", 0)
+        found = track.track(made, seed, noise=noise)
+    assert np.array_equal(count(found, made.counts.shape[1]), made.counts)
+
+
+@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize("nearest", [4, 256])
+def test_movers_are_matched_by_lists_nearly_as_well_as_by_all_prices(away, nearest):
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        places, leaving = 60, 25
+        xy = random.uniform(0, 12, (places, 2))
+        gap = np.hypot(*(xy[:, None] - xy).T)
+        near = np.argsort(gap, axis=1)[:, :nearest].astype(np.int32)
+        change = np.zeros(places + away, np.int64)
+        change[:leaving] = -random.integers(1, 4, leaving)
+        gone = 5 if away else 0
+        change[leaving:places] = np.bincount(
+            random.integers(0, places - leaving, -change.sum() - gone), minlength=places - leaving
+        )
+        row_place = np.concatenate([np.repeat(np.arange(leaving), 4 - change[:leaving]), np.full(30 * away, places)])
+        size, first_away = len(row_place), len(row_place) - 30 * away
+        arrivals = np.repeat(np.arange(places), np.maximum(change[:places], 0))
+        step = (np.arange(size), random.normal(1, 1, size), row_place, first_away, arrivals)
+        before = random.integers(0, places, size).astype(np.int32)
+        seen = random.integers(-1, places, size)
+        rest = (xy, before, seen, (track.GO_AWAY, track.RETURN))
+
+        def total(goals, step=step, rest=rest, places=places, first_away=first_away):
+            price = 0.0
+            for row, goal in enumerate(goals):
+                if goal < places and goal != step[2][row]:
+                    price += track._price(row, goal, step, *rest)
+                elif goal == places and row < first_away:
+                    price += track.GO_AWAY + step[1][row]
+            return price
+
+        best = track._match(step, change, *rest)
+        listed = track._match_lists(step, change, xy, near, *rest[1:])
+        for goals in (best, listed):
+            there = np.bincount(goals, minlength=places + away) - np.bincount(row_place, minlength=places + away)
+            assert np.array_equal(there[:places], change[:places])
+        assert total(listed) <= total(best) + 1.5 * track.STEPS[-1] * size
+        assert total(listed) >= total(best) - 1e-9
+
+
+@quick
+@given(truth=truths(away=True, max_people=9, max_steps=60), cuts=st.sampled_from([1, 2, 4]))
+def test_a_segment_costs_the_divergence_from_a_persons_other_time(truth, cuts):
+    made = problem_of(truth)
+    tracks = track.track(made, 0)
+    of_tick = made.starts[:-1] // max(1, made.steps_per_day // cuts)
+    ends = np.concatenate([[0], np.flatnonzero(np.diff(of_tick)) + 1, [len(of_tick)]])
+    if len(ends) < 3:
+        return
+    weight = np.ones(made.counts.shape[1])
+    if made.away >= 0:
+        weight[made.away] = relink.AWAY_WEIGHT
+    spans = list(itertools.pairwise(ends))
+    parts = [relink._Segments.of(tracks, made.lengths, weight, *span) for span in spans]
+    people = len(tracks)
+    links = relink._Links(parts, np.tile(np.arange(people), (len(parts), 1)))
+    for part, (begin, end) in enumerate(spans):
+        costs = relink._Divergences(links, part)
+        inside = np.zeros(made.ticks, bool)
+        inside[begin:end] = True
+        plain = [
+            [
+                segment_cost(
+                    tracks[person, ~inside],
+                    tracks[other, inside],
+                    (made.lengths[~inside], made.lengths[inside]),
+                    weight,
+                )
+                for other in range(people)
+            ]
+            for person in range(people)
+        ]
+        found = costs.between(np.arange(people), parts[part].kind)
+        np.testing.assert_allclose(found, plain, atol=1e-9)
+        np.testing.assert_allclose(costs.of(parts[part].kind), np.diag(plain), atol=1e-9)
+        listed = costs.scan(np.arange(people), np.zeros(costs.kinds), 0.0)
+        for person in range(people):
+            there = listed.columns[person] >= 0
+            by_kind = dict(zip(listed.columns[person][there].tolist(), listed.costs[person][there], strict=True))
+            for kind, cost in by_kind.items():
+                assert cost == pytest.approx(plain[person][int(np.argmax(parts[part].kind == kind))], abs=1e-9)
+            assert min(by_kind.values()) == pytest.approx(min(plain[person]), abs=1e-9)
+
+
+def test_links_by_lists_are_nearly_as_good_as_by_all_pairs(monkeypatch):
+    truth = rk.SyntheticCity(people=80, days=5, step="1h", width_km=4, height_km=4).trajectories()
+    made = problem_of(truth)
+    tracks = track.track(made, 0)
+
+    def accuracy(limit):
+        monkeypatch.setattr(relink, "DENSE_UP_TO", limit)
+        linked = relink.relink(made, tracks, 0, segments_per_day=2, rounds=5)
+        assert np.array_equal(count(linked, made.counts.shape[1]), made.counts)
+        return rk.evaluate(rk.Trajectories(made.expand(linked), truth.locations, truth.calendar), truth).accuracy
+
+    everyone, listed = accuracy(10**6), accuracy(0)
+    assert listed == pytest.approx(everyone, abs=0.05)
+    assert listed > accuracy_of_tracks(made, tracks, truth) + 0.03
+
+
+def accuracy_of_tracks(made, tracks, truth):
+    return rk.evaluate(rk.Trajectories(made.expand(tracks), truth.locations, truth.calendar), truth).accuracy
+
+
+def test_alignment_by_lists_finds_nearly_the_best_order(monkeypatch):
+    truth = random_truth(np.random.default_rng(3), people=40, places=16, steps=80, step="1h", stay=0.8, away=0.1)
+    made = problem_of(truth)
+    one, other = (relink.relink(made, track.track(made, seed), seed, segments_per_day=2) for seed in range(2))
+    together = ((one[:, None] == other[None]) * made.lengths).sum(axis=2)
+    best = together[linear_sum_assignment(-together)].sum()
+    monkeypatch.setattr(consensus, "DENSE_UP_TO", 0)
+    first, second = consensus.align([one, other], 0, lengths=made.lengths, places=made.counts.shape[1], rounds=1)
+    assert np.array_equal(first, one)
+    assert sorted(map(bytes, second)) == sorted(map(bytes, other))
+    assert ((first == second) * made.lengths).sum() >= 0.99 * best
+
+
+def test_a_crowd_does_not_tell_who_is_who(monkeypatch):
+    monkeypatch.setattr(consensus, "DENSE_UP_TO", 0)
+    monkeypatch.setattr(consensus, "MEETINGS", 1)  # a few ticks only
+    tracks = np.zeros((6, 30), np.int32)
+    tracks[3:, 10:] = 1
+    for answer in consensus.align([tracks, tracks[::-1]], 0, lengths=np.ones(30, np.int64), places=2):
+        assert sorted(map(bytes, answer)) == sorted(map(bytes, tracks))
+
+
+def test_blocks_are_problems_of_people_who_share_places():
+    truth = rk.SyntheticCity(people=60, days=2, step="1h", share_phones_off_at_night=0.5).trajectories()
+    made = problem_of(truth)
+    tracks = track.track(made, 0)
+    model = schedule.HabitModel.learn(made, [tracks])
+    for rank in range(2):
+        groups = blocks.group(made, tracks, 20, rank)
+        assert [len(rows) for rows in groups] == [20, 20, 20]
+        assert sorted(np.concatenate(groups)) == list(range(60))
+    total = np.zeros_like(made.counts)
+    for rows in groups:
+        block = blocks.Block.of(made, model, [tracks[rows], tracks[rows[::-1]]])
+        block.problem.check(block.answers[0])
+        assert np.array_equal(block.back(block.answers[1]), tracks[rows[::-1]])
+        assert np.array_equal(block.model.moves, model.moves[np.ix_(block.used, block.used)])
+        assert block.problem.away == block.model.away
+        total[:, block.used] += block.problem.counts
+    assert np.array_equal(total, made.counts)
+    alone = blocks.Block.of(made, model, [tracks[:1]])
+    assert alone.problem.people == 1
+
+
+def test_neighbours_along_the_curve_are_neighbours():
+    truth = random_truth(np.random.default_rng(0), people=64, places=64, steps=3)
+    cells = np.tile(np.arange(64)[:, None], (1, 3))
+    made = problem_of(rk.Trajectories(cells, truth.locations, truth.calendar))
+    order = np.argsort(blocks._curve(made))
+    assert np.hypot(*np.diff(made.xy[order], axis=0).T).tolist() == [1.0] * 63
+
+
+def test_after_a_stop_many_people_get_the_best_answer(as_many):
+    counts = random_truth(np.random.default_rng(2), people=8, places=6, steps=24, step="2h").counts()
+    asked = []
+
+    def stop(done, total):
+        asked.append(done)
+        run.stop()
+
+    run = Habits(effort="normal", workers=1).start(
+        counts.locations, counts.calendar, people=counts.people, progress=stop
+    )
+    run.feed(counts)
+    assert asked
+    assert run.trajectories().counts() == counts
+    assert run.recovery().details.voters[0] < schedule.EFFORTS["normal"].many_voters
+
+
+def test_many_people_need_memory_and_time_for_each(monkeypatch):
+    def counts(people):
+        values = np.zeros((48, 100), np.int32)
+        values[:] = people // 100
+        values[::2] = np.roll(values[::2], 1) + np.resize([1, -1], 100)
+        return rk.Counts(values, rk.Locations([[x, 0.0] for x in range(100)]), rk.Calendar("2024-01-01", "30min"))
+
+    tried = Habits(workers=2)
+    assert all(tried.why_not(counts(people)) is None for people in (1_000, 100_000, 1_000_000))
+    many, more = counts(20_000), counts(40_000)
+    assert tried.memory_bytes(more) < 2.1 * tried.memory_bytes(many)
+    assert tried.work(more) < 2.4 * tried.work(many)
+    assert tried.work(many) < dataclasses.replace(tried, effort="high").work(many)
