@@ -2,6 +2,7 @@
 
     python -m benchmarks.scale                     up to 10,000 people, two days: some minutes
     python -m benchmarks.scale --full              up to 100,000 people, a week, and the evaluation: an hour or two
+    python -m benchmarks.scale --attack habits     Habits too, with its tracks as steps; --full takes hours
 
 Each measurement runs in a process of its own, so that its peak memory is its own. Exits with 1 where a growth exponent in
 people, of the steps, is above its limit, or where people who come and go (a third is away at any time), or flows instead of
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 LIMIT = 1.3
+LIMIT_HABITS = 1.2
 LIMIT_AWAY = 1.5
 LIMIT_FLOWS = 1.0
 SIDE_KM = 50
@@ -38,6 +40,7 @@ def measure(attack, people, days, side_km, step, evaluate, away=False, flows=Fal
     """One measurement, in this process."""
     import rekindle as rk
     from rekindle.attacks import day_by_day
+    from rekindle.attacks.habits import schedule
 
     spent = {"steps_s": 0.0, "links_s": 0.0}
 
@@ -51,24 +54,26 @@ def measure(attack, people, days, side_km, step, evaluate, away=False, flows=Fal
 
         return work
 
-    small = rk.SyntheticCity(people=200, days=2, step=step, width_km=side_km, height_km=side_km).trajectories()
+    few = 900 if attack == "habits" else 200  # more people take another way
+    small = rk.SyntheticCity(people=few, days=2, step=step, width_km=side_km, height_km=side_km).trajectories()
     truth = rk.SyntheticCity(people=people, days=days, step=step, width_km=side_km, height_km=side_km).trajectories()
     truth = a_third_away(truth) if away else truth
     counts = truth.counts()
     windows = truth.flows() if flows else None
-    kind = {"baseline": rk.Baseline, "enhanced": rk.Enhanced}[attack]
+    kind = {"baseline": rk.Baseline, "enhanced": rk.Enhanced, "habits": rk.Habits}[attack]
     small = a_third_away(small)
     kind(workers=1).recover(small.counts(), flows=small.flows() if flows else None)  # compiled before it is measured
     day_by_day.DayTask.recover = timed("steps_s", day_by_day.DayTask.recover)
     for name in ("link", "link_by_place"):
         setattr(day_by_day, name, timed("links_s", getattr(day_by_day, name)))
+    schedule.track, schedule.relink = timed("steps_s", schedule.track), timed("links_s", schedule.relink)
     begin, cpu = time.perf_counter(), time.process_time()
     found = kind(workers=1).recover(counts, flows=windows)
     row = {
         "flows": flows,
         "cpu_s": time.process_time() - cpu, "away": float(counts.away.mean() / people),
         "attack": attack, "people": people, "steps": counts.steps, "places": len(counts.locations), "days": days,
-        "total_s": time.perf_counter() - begin, **spent, "gap": found.details.gap,
+        "total_s": time.perf_counter() - begin, **spent, "gap": getattr(found.details, "gap", 0.0),
         "counts_met": found.trajectories.counts() == counts and (not flows or found.trajectories.flows() == windows),
         "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }  # fmt: skip
@@ -117,7 +122,7 @@ def write(rows, exponents, folder):
     (folder / "scale.md").write_text(head + "\n".join(lines) + "\n")
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for attack, colour in (("baseline", "#E69F00"), ("enhanced", "#0072B2")):
+    for attack, colour in (("baseline", "#E69F00"), ("enhanced", "#0072B2"), ("habits", "#009E73")):
         mine = [r for r in rows if r["attack"] == attack and r["vary"] == "people"]
         people = [r["people"] for r in mine]
         left.loglog(people, [r["steps_s"] for r in mine], "o-", color=colour, label=f"{attack}, steps")
@@ -133,7 +138,9 @@ def write(rows, exponents, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="up to 100,000 people, a week, with evaluation")
-    parser.add_argument("--attack", action="append", choices=["baseline", "enhanced"], help="both by default")
+    parser.add_argument(
+        "--attack", action="append", choices=["baseline", "enhanced", "habits"], help="the first two by default"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -158,16 +165,19 @@ def main():
             for side in (20, 40, 80)
         ]
         gone = apart(**plain | {"attack": attack, "people": sizes[-1], "away": True}) | {"vary": "away"}
-        along = apart(**plain | {"attack": attack, "people": sizes[-1], "flows": True}) | {"vary": "flows"}
-        rows += [*grown, *steps, *places, gone, along]
+        rows += [*grown, *steps, *places, gone]
         exponents[attack] = {
             "steps over people": exponent(grown, "people", "steps_s"),
             "links over people": exponent(grown, "people", "links_s"),
             "steps over steps": exponent(steps, "steps", "steps_s"),
             "steps over places": exponent(places, "places", "steps_s"),
+            "processor time over people": exponent(grown, "people", "cpu_s"),
             "processor time with a third away": gone["cpu_s"] / grown[-1]["cpu_s"],
-            "processor time with flows": along["cpu_s"] / grown[-1]["cpu_s"],
         }
+        if attack != "habits":  # which reaches to fewer people with flows
+            along = apart(**plain | {"attack": attack, "people": sizes[-1], "flows": True}) | {"vary": "flows"}
+            rows.append(along)
+            exponents[attack]["processor time with flows"] = along["cpu_s"] / grown[-1]["cpu_s"]
         print(attack, {name: round(value, 2) for name, value in exponents[attack].items()}, flush=True)
     write(rows, exponents, options.out)
     above = [name for name, found in exponents.items() if found["steps over people"] > LIMIT]
@@ -175,10 +185,14 @@ def main():
         print(
             f"{name}: the time of the steps grows with people to the power {exponents[name]['steps over people']:.2f}, above {LIMIT}"
         )
+    growth = exponents.get("habits", {}).get("processor time over people", 0.0)
+    if growth > LIMIT_HABITS:
+        print(f"habits: the processor time grows with people to the power {growth:.2f}, above {LIMIT_HABITS}")
+        above.append("habits")
     slower = False
     for what, limit in (("with a third away", LIMIT_AWAY), ("with flows", LIMIT_FLOWS)):
         for name, found in exponents.items():
-            ratio = found[f"processor time {what}"]
+            ratio = found.get(f"processor time {what}", 0.0)
             if ratio > limit:
                 slower = True
                 print(f"{name}: {what} it takes {ratio:.2f} times as long, more than {limit}")

@@ -121,7 +121,7 @@ def test_a_segment_costs_the_divergence_from_a_persons_other_time(truth, cuts):
     spans = list(itertools.pairwise(ends))
     parts = [relink._Segments.of(tracks, made.lengths, weight, *span) for span in spans]
     people = len(tracks)
-    links = relink._Links(parts, np.tile(np.arange(people), (len(parts), 1)))
+    links = relink._Links(parts, np.tile(np.arange(people), (len(parts), 1)), made.xy)
     for part, (begin, end) in enumerate(spans):
         costs = relink._Divergences(links, part)
         inside = np.zeros(made.ticks, bool)

@@ -79,7 +79,7 @@ EFFORTS = {
     "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 60),
 }
 
-MOST_PEOPLE_AT_ONCE = 1_000
+MOST_PEOPLE_AT_ONCE = 800
 """Up to so many people all are searched and polished at once; more are not searched (it finds nothing that the links of
 everybody's segments have not found), and polished in blocks."""
 MOST_PEOPLE_WITH_FLOWS = 5_000
