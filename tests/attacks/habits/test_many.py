@@ -14,6 +14,7 @@ from tests.small import random_truth, truths
 import rekindle as rk
 from rekindle.attacks.habits import Habits, attack, blocks, consensus, relink, schedule, track
 from rekindle.attacks.habits.problem import Problem, count
+from rekindle.evaluation.confidence import assess_confidence
 from rekindle.testing import check_attack
 
 quick = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
@@ -222,6 +223,20 @@ def test_neighbours_along_the_curve_are_neighbours():
     assert np.hypot(*np.diff(made.xy[order], axis=0).T).tolist() == [1.0] * 63
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("routine", [True, False])
+def test_confidence_of_many_people_is_calibrated_with_and_without_routine(routine):
+    """Cities that the constants were not fitted on."""
+    without = {} if routine else {"share_without_routine": 1, "share_night_workers": 0, "share_without_work": 0}
+    truth = rk.SyntheticCity(people=850, days=7, seed=11, width_km=6.5, height_km=6.5, **without).trajectories()
+    found = Habits(effort="low").recover(truth.counts())
+    assert found.details.block_people[0] == schedule.BLOCK_PEOPLE
+    result = rk.evaluate(found.trajectories, truth)
+    sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=result.mapping)
+    assert sure.calibration_error < (0.08 if routine else 0.2)
+    assert result.accuracy > 0.7 if routine else sure.claims.points < 0.01
+
+
 def test_after_a_stop_many_people_get_the_best_answer(as_many):
     counts = random_truth(np.random.default_rng(2), people=8, places=6, steps=24, step="2h").counts()
     asked = []
@@ -237,6 +252,13 @@ def test_after_a_stop_many_people_get_the_best_answer(as_many):
     assert asked
     assert run.trajectories().counts() == counts
     assert run.recovery().details.voters[0] < schedule.EFFORTS["normal"].many_voters
+
+
+def test_flows_of_very_many_people_are_refused(monkeypatch):
+    monkeypatch.setattr(schedule, "MOST_PEOPLE_WITH_FLOWS", 5)
+    truth = random_truth(np.random.default_rng(2), people=8, places=6, steps=24, step="2h")
+    with pytest.raises(rk.errors.InvalidData, match="8 people; with flows, Habits reaches to 5"):
+        Habits(effort="low").recover(truth.counts(), flows=truth.flows())
 
 
 def test_many_people_need_memory_and_time_for_each(monkeypatch):

@@ -75,7 +75,7 @@ class Effort:
 
 EFFORTS = {
     "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 12),
-    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 24),
+    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 23),
     "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 60),
 }
 
@@ -320,7 +320,8 @@ def measure_gains(
         return SwapSearch(problem, plan.model, tracks, generator(plan.seed)).score
 
     scores = [score(voter.tracks) for voter in voters]
-    return Gains.of(problem, score(tracks), [answer.score for answer in answers], scores)
+    before = [answer.score for answer in answers]
+    return Gains.of(problem, score(tracks), before, scores, of_many=plan.block_people > 0)
 
 
 def vote(problem: Problem, tracks: NDArray[np.int32], voters: Sequence[Answer]) -> NDArray[np.float32]:
