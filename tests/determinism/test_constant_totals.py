@@ -29,7 +29,7 @@ DIGESTS = [
     ("large", rk.Enhanced(), "8234a451de4cc2f01871"),
     ("large", rk.Enhanced(seed=2), "5c6004fc6656d6e327f7"),
 ]
-HABITS = [(0, "0b13e00548854d0e5587", "8d5daf04fe2cb74091b5"), (4, "f549fe12a24aca16204b", "3a2c3d24e22641e9e051")]
+HABITS = [(0, "0b13e00548854d0e5587", "b76ea4d34fc1e606f568"), (4, "f549fe12a24aca16204b", "19ae6054bf16fd544783")]
 PROCESSOR = "znver4"
 """Habits decides by sums of logarithms, whose last bit is the processor's own."""
 

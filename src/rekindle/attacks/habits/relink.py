@@ -168,7 +168,9 @@ class _Segments:
         order = np.argsort(visited, kind="stable")
         there_begin = np.concatenate([[0], np.cumsum(np.bincount(visited, minlength=len(weight)))]).astype(np.int64)
         ways = tracks[first, begin], tracks[first, end - 1]
-        return cls(kind.ravel().astype(np.int64), own, visited, time, there_begin, of_kind[order], share[order], *ways)
+        return cls(
+            kind.ravel().astype(np.int64), own, visited, time, there_begin, of_kind[order], share[order], *ways
+        )
 
     @property
     def often(self) -> NDArray[np.int64]:
@@ -283,7 +285,9 @@ class _Divergences:
         costs = np.empty(len(columns))
 
         def work(span: slice) -> None:
-            _each(span.start, columns[span], self.part, self.links.offset[self.part], self.own, self.ends, costs[span])
+            _each(
+                span.start, columns[span], self.part, self.links.offset[self.part], self.own, self.ends, costs[span]
+            )
 
         in_threads(work, len(columns), chunk=8 * CHUNK)
         return costs
