@@ -257,3 +257,39 @@ def test_a_real_process(data):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, "")
     assert err == "Error: out exists already; it was left as it is. Choose another folder, or set --resume.\n"
+
+
+# An attacker who knows more
+
+
+def test_a_known_past_is_scored_by_name(tmp_path, capsys):
+    cut = TRUTH.calendar.day(1).stop
+    past, today = TRUTH.part(slice(0, cut)), TRUTH.part(slice(cut, TRUTH.steps))
+    rk.write_dataset("past", counts=past.counts(), truth=past)
+    rk.write_dataset("today", counts=today.counts(), truth=today)
+    assert run("attack", "today", "--out", "out", "--prior", "known-past:past") == 0
+    found = rk.read_recovery("out")
+    assert found.named
+    assert found.trajectories.people_ids == TRUTH.people_ids
+    assert run("evaluate", "out", "today", "--format", "json") == 0
+    numbers = json.loads(capsys.readouterr().out.split("\n", 1)[1])["result"]
+    by_name = rk.evaluate(found.trajectories, today, mapping="names")
+    assert numbers["mapping"] == "names"
+    assert numbers["accuracy"] == pytest.approx(by_name.accuracy)
+
+
+def test_known_people_are_left_out_of_the_score(data, capsys):
+    known = rk.Trajectories(TRUTH.cells[:2], TRUTH.locations, TRUTH.calendar, TRUTH.people_ids[:2])
+    rk.write_dataset("staff", counts=known.counts(), truth=known)
+    arguments = ("attack", data, "--out", "out", "--attack", "habits", "--effort", "low")
+    assert run(*arguments, "--prior", "known-people:staff") == 0
+    assert rk.read_recovery("out").known_people == TRUTH.people_ids[:2]
+    assert run("evaluate", "out", data, "--format", "json") == 0
+    numbers = json.loads(capsys.readouterr().out.split("\n", 1)[1])
+    assert len(numbers["per_person"]["accuracy"]) == 4
+
+
+@pytest.mark.parametrize("text", ["known-past", "gossip:data", "known-past:"])
+def test_a_prior_that_is_none_is_refused(data, capsys, text):
+    assert run("attack", data, "--out", "out", "--prior", text) == 2
+    assert "KIND:DATASET" in plain(capsys.readouterr().err)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rekindle import checks
-from rekindle.attacks import ATTACKS, Attack
+from rekindle.attacks import ATTACKS, Attack, KnownPeople, Prior
 from rekindle.auditing.forecast import STRONGEST_WORK, USUAL_WORK, Forecast, choose, works_of
 from rekindle.auditing.gather import gather
 from rekindle.auditing.plan import (
@@ -68,6 +68,7 @@ def audit(
     release: Literal["counts", "flows", "both"] | None = None,
     window: str | timedelta | None = None,
     attacks: Iterable[Attack] | None = None,
+    priors: Iterable[Prior] = (),
     defences: Iterable[Defence] | None = None,
     seeds: int | None = None,
     seed: int = 0,
@@ -108,6 +109,9 @@ def audit(
         then audited at the moments when windows begin and end.
     attacks
         By default all attacks with their defaults, or with less effort where there are many people.
+    priors
+        What attackers may know beside the release. For each, the last attack that can use it is tried once more, on the release
+        as given, and stands beside the others; the verdict is about attackers who know nothing else.
     defences
         What to try on the data. By default up to eight that suit it; an empty list tries none.
     seeds
@@ -160,13 +164,14 @@ def audit(
     if release is not None:
         checks.choice("release", release, ("counts", "flows", "both"))
     given, truth = open_data(data, truth, release, window, step=step, cell_km=cell_km, timezone=timezone)
+    priors = tuple(priors)
     flows = isinstance(given, Flows) or (isinstance(given, Release) and given.pairs is not None)
     asked = {"attacks": attacks, "defences": defences, "seeds": seeds, "thorough": thorough}
     free = frozenset(setting for setting, value in asked.items() if value is None)
     plan = Plan(
         given=given,
         truth=truth,
-        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth, flows=flows),
+        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth, flows=flows, priors=priors),
         defences=default_defences(given, truth) if defences is None else distinct(defences),
         required=defences is not None,
         seeds=SEEDS if seeds is None else checks.whole("seeds", seeds, least=1),
@@ -178,7 +183,12 @@ def audit(
         thorough=thorough is not False,
         first_seed=checks.whole("seed", seed),
         with_counts=isinstance(given, Flows) and release != "flows",
+        priors=priors,
     )
+    for prior in priors:
+        if isinstance(prior, KnownPeople) and not isinstance(given, Counts):
+            raise InvalidSetting("Known people can be taken out of exact counts only; see `priors`.")
+        _ = prior.learnt  # once, before any task is handed to another process
     plans = alternatives(plan, free) if free else [plan]
     # Without the truth, half of the work is an audit of people drawn like the recovered ones.
     part = 0.5 if truth is None and isinstance(given, Counts) else 1.0

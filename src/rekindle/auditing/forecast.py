@@ -136,11 +136,12 @@ def works_of(plan: Plan) -> list[float]:
             works += [work.attacking(SCOUT.attack, counts, compared=True)] * (len(REPAIRS) + 1)
         kept = KEPT if compared and plan.thorough else 1
         guessed = [most] if compared and plan.thorough else []
-        tried = [*references, *(one for one in attacks for _ in range(kept)), *guessed]
+        more = plan.informed.values() if defence is None else ()
+        tried = [*references, *(one for one in (*attacks, *more) for _ in range(kept)), *guessed]
         works += [work.attacking(one, counts, compared=truth) for one in tried] * plan.seeds
         if truth:
             works += [work.membership(counts, method) for method in plan.membership]
-    names = len(plan.attempts) - truth
+    names = len(plan.attempts) - len(plan.informed) - truth
     works += [work.matching(plan.sized)] * (names * (plan.seeds - 1) + names * (names - 1) // 2)
     if truth and plan.thorough:
         for first in days_grown(plan.sized):
@@ -165,7 +166,9 @@ def _faster(plan: Plan) -> Iterator[tuple[str, Plan]]:
     """Ways to ask for less, each with the setting that does it."""
     lighter = [
         replace(attempt, attack=type(attempt.attack)(effort="low"))  # type: ignore[call-arg]
-        if attempt.attack is not None and attempt.attack.settings().get("effort") in ("normal", "high")
+        if attempt.attack is not None
+        and not attempt.knows
+        and attempt.attack.settings().get("effort") in ("normal", "high")
         else attempt
         for attempt in plan.attempts
     ]

@@ -130,7 +130,7 @@ def _settings(found: Findings) -> dict[str, Any]:
         "row_orders": plan.seeds,
         "seed": plan.first_seed,
         "done": [one.to_json() for one in getattr(plan.given, "defences", ())],
-        "attacks": {name: attack.settings() for name, attack in plan.attacks.items()},
+        "attacks": {name: attack.settings() for name, attack in (plan.attacks | plan.informed).items()},
         "thorough": plan.thorough,
         "defences": [one.describe() for one in _applied(found)],
     }
@@ -280,6 +280,7 @@ def _risk(one: Tried, name: str) -> AttackRisk:
         "uniqueness": tuple(float(value) for value in np.mean([each["uniqueness"] for each in numbers], axis=0)),
         "repair": one.best_repair(name),
         "seconds": float(np.mean(seconds)) if seconds else None,
+        "knows": next(attempt.knows for attempt in one.plan.attempts if attempt.name == name),
         "confidence": float(np.mean([each["mean"] for each in sure])) if sure else None,
         "claimed": float(np.mean([each["claimed"] for each in sure])) if sure else None,
     }
@@ -287,7 +288,9 @@ def _risk(one: Tried, name: str) -> AttackRisk:
         return AttackRisk(**plain)
     fields = ("accuracy", "error_km", "home", "work", "reidentified", "learnt", "accuracy_observed")
     accuracy, errors, home, work, reidentified, learnt, observed = (_table(one, results, field) for field in fields)
-    chance = _table(one, one.best("chance")[: len(results)], "accuracy")
+    guesses = one.best("chance")[: len(results)]
+    # Beside an attacker who knew some of the people, chance too is of the others alone.
+    chance = _table(one, guesses, "accuracy")[:, np.isin(_counted(one, guesses), _counted(one, results))]
     points = _points(one, results)
     return AttackRisk(
         **plain,

@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from rekindle.attacks import ATTACKS, Attack
+from rekindle.attacks import ATTACKS, Attack, KnownPeople, Prior
+from rekindle.attacks.priors import KnowingPeople
 from rekindle.auditing.tasks import MIXED_ATTEMPT, PERFECT, REFERENCE_ATTEMPTS, Attempt
 from rekindle.defences import (
     PRESETS,
@@ -80,6 +81,8 @@ class Plan:
         The seed of the first row order and draw; the others follow it.
     with_counts
         Whether the counts are published beside the flows, protected alike.
+    priors
+        What attackers may know beside the release: each is one more attempt.
     """
 
     given: Counts | Flows | Release
@@ -96,11 +99,21 @@ class Plan:
     thorough: bool = True
     first_seed: int = 0
     with_counts: bool = False
+    priors: tuple[Prior, ...] = ()
 
     @property
     def attacks(self) -> dict[str, Attack]:
-        """The attacks by name, without what stands beside them."""
-        return {one.name: one.attack for one in self.attempts if one.attack is not None and not one.is_reference}
+        """The attacks by name, without what stands beside them and without attackers who know more than the release."""
+        return {
+            one.name: one.attack
+            for one in self.attempts
+            if one.attack is not None and not one.is_reference and not one.knows
+        }
+
+    @property
+    def informed(self) -> dict[str, Attack]:
+        """The attackers who know more, by name; they are tried on the release as given alone."""
+        return {one.name: one.attack for one in self.attempts if one.attack is not None and one.knows}
 
     @property
     def of_flows(self) -> bool:
@@ -188,8 +201,19 @@ def name_of(data: object) -> str | None:
     return next((said for key in ("name", "source") if isinstance(said := info.get(key), str)), None)
 
 
-def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None, *, flows: bool = False) -> list[Attempt]:
-    """Give attacks their names, and what stands beside them."""
+def attempts_of(
+    attacks: Iterable[Attack], truth: Trajectories | None, *, flows: bool = False, priors: Sequence[Prior] = ()
+) -> list[Attempt]:
+    """Give attacks their names, what stands beside them, and for each prior the last of them that can use it."""
+    attacks = list(attacks)
+    for prior in priors:
+        if not isinstance(prior, Prior):
+            raise InvalidSetting(f"{prior!r} is no prior knowledge, such as rekindle.KnownPast(...).")
+        able = [one for one in attacks if isinstance(one, Attack) and (isinstance(prior, (KnownPeople, *one.priors)))]
+        able = [one for one in able if getattr(one, "prior", None) is None]
+        if not able:
+            raise InvalidSetting(f"No attack that is tried can use {type(prior).__name__}.")
+        attacks.append(able[-1].knowing(prior))
     names = {kind: name for name, kind in ATTACKS.items()}
     beside = (*REFERENCE_ATTEMPTS, MIXED_ATTEMPT) if flows else REFERENCE_ATTEMPTS
     found = {one.name: one for one in beside}
@@ -198,8 +222,10 @@ def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None, *, flows:
             raise InvalidSetting(
                 f"{attack!r} is not an attack: it must be an object of a subclass of rekindle.Attack."
             )
-        name = base = names.get(type(attack), type(attack).__name__)
-        number = 1
+        name = _name(attack, names)
+        if (knows := Attempt("", attack).knows) is not None:
+            name = f"{name}, {knows.replace('-', ' ')}"
+        base, number = name, 1
         while name in found or name == PERFECT:
             number += 1
             name = f"{base} {number}"
@@ -209,6 +235,11 @@ def attempts_of(attacks: Iterable[Attack], truth: Trajectories | None, *, flows:
     if truth is not None:
         found[PERFECT] = Attempt(PERFECT)
     return list(found.values())
+
+
+def _name(attack: Attack, names: dict[type[Attack], str]) -> str:
+    kind = type(attack.attack) if isinstance(attack, KnowingPeople) else type(attack)
+    return names.get(kind, kind.__name__)
 
 
 def distinct(defences: Iterable[Defence]) -> list[Defence]:
@@ -298,7 +329,9 @@ def alternatives(plan: Plan, free: frozenset[str]) -> list[Plan]:
         steps += [(efforts[-1], 1, most, False) for most in DEFENCES]
         for effort, orders, most, more in steps:
             attempts = (
-                attempts_of(built_in(names, effort), plan.truth, flows=plan.of_flows) if names else plan.attempts
+                attempts_of(built_in(names, effort), plan.truth, flows=plan.of_flows, priors=plan.priors)
+                if names
+                else plan.attempts
             )
             defences = default_defences(plan.given, plan.truth, most) if "defences" in free else plan.defences
             seeds = orders if "seeds" in free else plan.seeds

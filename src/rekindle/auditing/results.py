@@ -161,6 +161,10 @@ class AttackRisk:
         For each location of the release, the share found of the time spent there; None where nobody was.
     seconds
         Processor time that one recovery took, as a mean over the row orders; None where that is not known.
+    knows
+        What the attacker knows beside the release: "other-traces", "known-past" (scored by name) or "known-people" (who are left
+        out of the score). None for one who knows nothing. Those who know more are tried on the release as given, and
+        count neither for the strongest attack nor for the verdict.
     """
 
     attack: str
@@ -184,6 +188,7 @@ class AttackRisk:
     by_hour: tuple[float | None, ...] = ()
     by_location: tuple[float | None, ...] = ()
     seconds: float | None = None
+    knows: str | None = None
 
     def __repr__(self) -> str:
         found = "" if self.accuracy is None else f", accuracy {self.accuracy.value:.3f}"
@@ -284,8 +289,9 @@ class ReleaseRisk:
 
     @property
     def tried(self) -> list[AttackRisk]:
-        """The attacks, and the references but for chance and the perfect recovery."""
-        return [risk for name, risk in self.attacks.items() if name not in ("chance", "perfect")]
+        """The attacks of those who know nothing else, and the references but for chance and the perfect recovery."""
+        beside = ("chance", "perfect")
+        return [risk for name, risk in self.attacks.items() if name not in beside and risk.knows is None]
 
     @property
     def strongest(self) -> AttackRisk:

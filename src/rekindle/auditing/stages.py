@@ -233,7 +233,8 @@ class Tried:
     def attack(self) -> Batch:
         """Try everything, one row order after the other: what stands beside the attacks, then the strongest first."""
         references = [one for one in self.plan.attempts if one.is_reference]
-        order = [*references, *(one for one in reversed(self.plan.attempts) if not one.is_reference)]
+        attacks = [one for one in reversed(self.plan.attempts) if not one.is_reference]
+        order = [*references, *(one for one in attacks if self.defence is None or not one.knows)]
         tasks = {
             (seed, one.name, repair): self._task(seed, one, self.counts(seed, repair))
             for seed in range(self.plan.seeds)
@@ -316,13 +317,16 @@ class Tried:
 
         Or it would look better than the release as given only because its strongest attack is still to come.
         """
-        needed = {one.name for one in self.plan.attempts if one.is_reference or self.defence is not None}
+        needed = {
+            one.name for one in self.plan.attempts if one.is_reference or (self.defence is not None and not one.knows)
+        }
         return needed <= set(self.attempts_done)
 
     @property
     def strongest(self) -> tuple[str, str]:
         """The attempt that finds most, chance and perfect left out, and its repair. It needs the truth."""
-        names = [name for name in self.attempts_done if name not in ("chance", PERFECT)]
+        beside = ("chance", PERFECT, *self.plan.informed)
+        names = [name for name in self.attempts_done if name not in beside]
         tried = [(name, repair) for name in names if (repair := self.best_repair(name)) is not None]
         return max(tried, key=lambda one: self.accuracy(*one))
 
@@ -420,7 +424,7 @@ def _publish(found: Findings, runner: Runner) -> None:
 def _compare(found: Findings) -> Batch:
     """Compare recoveries of the release as given: row orders of one attack with its first, and attacks with each other."""
     given = found.given
-    names = [attempt.name for attempt in found.plan.attempts if attempt.name != PERFECT]
+    names = [attempt.name for attempt in found.plan.attempts if attempt.name != PERFECT and not attempt.knows]
     recovered = {(name, at): one.arrays["cells"] for name in names for at, one in enumerate(given.best(name))}
     orders = [((name, 0), (name, seed)) for name in names for seed in range(1, found.plan.seeds)]
     others = [((one, 0), (other, 0)) for at, one in enumerate(names) for other in names[at + 1 :]]

@@ -6,14 +6,15 @@ import dataclasses
 import hashlib
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks import REFERENCES, Attack
+from rekindle.attacks import PRIORS, REFERENCES, Attack
+from rekindle.attacks.priors import KnowingPeople
 from rekindle.auditing.clock import processor_time
 from rekindle.auditing.work import attacking
 from rekindle.defences import Chain, Defence
@@ -21,7 +22,7 @@ from rekindle.errors import InvalidSetting, RekindleError
 from rekindle.evaluation import agreement, assess_confidence, expose, map_people, uniqueness_by_k
 from rekindle.membership.channel import rebuild_defence
 from rekindle.membership.infer import Method, exact_membership, infer_membership
-from rekindle.model import Counts, Flows, Release, Trajectories
+from rekindle.model import AWAY, Counts, Flows, Release, Trajectories
 from rekindle.progress import Progress
 
 __all__ = [
@@ -103,6 +104,12 @@ class Attempt:
         return self.attack is None or self in REFERENCE_ATTEMPTS or self == MIXED_ATTEMPT
 
     @property
+    def knows(self) -> str | None:
+        """What the attacker knows beside the release, in words; None for one who knows nothing."""
+        prior = getattr(self.attack, "prior", None)
+        return None if prior is None else next(name for name, kind in PRIORS.items() if type(prior) is kind)
+
+    @property
     def follows_flows(self) -> bool:
         """Whether it uses flows where there are any: chance and naive are the same beside counts and flows."""
         return not self.is_reference or self.name == MIXED
@@ -145,10 +152,12 @@ def attack_counts(
         Called with the share that is done.
     """
     numbers: dict[str, Any] = {}
-    sure = None
+    sure, named = None, False
+    known: tuple[str, ...] = ()
     counts = data if isinstance(data, Counts) else data.counts()
     if isinstance(attack, Attack):
         flows = data if isinstance(data, Flows) and attack.takes_flows else None
+        named, known = attack.named, attack.known_people
         began = processor_time()
         told_days = _days(attack, counts, truth is not None, told)
         found = _ordered(attack, seed).recover(counts, flows=flows, progress=told_days)
@@ -162,6 +171,11 @@ def attack_counts(
         recovered = truth
     else:
         raise InvalidSetting("Without the truth there is no perfect recovery.")
+    if known:
+        # Who was known is neither recovered nor, for the score, ever counted.
+        sure = None if sure is None else sure[[name not in known for name in recovered.people_ids]]
+        recovered = recovered.without(known)
+        truth, original = (None if each is None else _never_counted(each, known) for each in (truth, original))
     numbers |= {"uniqueness": list(uniqueness_by_k(recovered).values()), "people": recovered.people}
     if sure is not None and len(counted := sure[recovered.counted]):
         numbers["sure"] = {"mean": float(counted.mean()), "claimed": float((counted >= CLAIMED).mean())}
@@ -169,15 +183,25 @@ def attack_counts(
     small = np.min_scalar_type(-max(len(counts.locations), 1))
     arrays: dict[str, NDArray[Any]] = {"cells": recovered.cells.astype(small)} if keep else {}
     if truth is not None:
-        mapping = map_people(recovered, truth)
+        mapping = map_people(recovered, truth, method="names" if named else "optimal")
         arrays |= expose(recovered, truth, original=original, mapping=mapping, seed=seed).arrays()
         if sure is not None:
             numbers["confidence"] = assess_confidence(recovered, sure, truth, mapping=mapping).to_json()
     return Result(numbers, arrays)
 
 
+def _never_counted(people: Trajectories, names: Collection[str]) -> Trajectories:
+    """The people, of whom some are away at every step."""
+    rows = np.array([name in names for name in people.people_ids])
+    seen = None if people.observed is None else people.observed & ~rows[:, None]
+    cells = np.where(rows[:, None], AWAY, people.cells)
+    return Trajectories(cells, people.locations, people.calendar, people.people_ids, seen)
+
+
 def _ordered(attack: Any, seed: int) -> Attack:
     """The attack with the row order of a seed, where it has one, on one core: the tasks are what runs side by side."""
+    if isinstance(attack, KnowingPeople):
+        return dataclasses.replace(attack, attack=_ordered(attack.attack, seed))
     names = {one.name for one in dataclasses.fields(attack)} if dataclasses.is_dataclass(attack) else set()
     own = {name: value for name, value in (("seed", seed), ("workers", 1)) if name in names}
     ordered: Attack = dataclasses.replace(attack, **own) if own else attack

@@ -18,13 +18,14 @@ from rekindle.cli.options import (
     Format,
     LocationsFile,
     MemoryLimit,
+    Priors,
     Published,
     Quiet,
     TableStep,
     Window,
 )
 from rekindle.cli.running import STOPPED
-from rekindle.cli.shared import check_output, choose_release, make_attack, parse_time, read_input
+from rekindle.cli.shared import check_output, choose_release, make_attack, parse_time, read_input, read_prior
 from rekindle.io import write_trajectories
 from rekindle.io.safety.files import output
 from rekindle.memory import check_memory, reading_bytes
@@ -55,6 +56,7 @@ def attack(
         ),
     ] = None,
     effort: Effort = None,
+    prior: Priors = None,
     start: Annotated[
         datetime | None,
         typer.Option(
@@ -95,6 +97,8 @@ def attack(
     """
     settings: dict[str, Any] = {"seed": seed, "lookback_days": lookback_days, "effort": effort}
     chosen = make_attack(attack, {name: value for name, value in settings.items() if value is not None})
+    for text in prior or ():
+        chosen = chosen.knowing(read_prior(text))
     check_output(csv, (".csv",), overwrite=resume)
     check_output(geojson, (".geojson",), overwrite=resume)
     counts_file = dataset / "counts.parquet" if dataset.is_dir() else dataset

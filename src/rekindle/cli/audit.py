@@ -25,6 +25,7 @@ from rekindle.cli.options import (
     KnownPeople,
     LocationsFile,
     MemoryLimit,
+    Priors,
     Published,
     Quiet,
     Resume,
@@ -36,7 +37,7 @@ from rekindle.cli.options import (
     Workers,
 )
 from rekindle.cli.running import STOPPED, in_flags
-from rekindle.cli.shared import command_line, make_attack, read_truth
+from rekindle.cli.shared import command_line, make_attack, read_prior, read_truth
 from rekindle.defences import PRESETS, format_defence, parse_defence
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_dataset, read_published
@@ -82,6 +83,7 @@ def audit(
         ),
     ],
     attack: Attacks = None,
+    prior: Priors = None,
     defence: Annotated[
         list[str] | None,
         typer.Option(
@@ -184,6 +186,7 @@ def audit(
         )
     check_new_folder(out, AUDIT, overwrite=True)
     attacks = make_attacks(attack, effort)
+    priors = [read_prior(text) for text in prior or ()]
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
     shown: list[Path] = []
 
@@ -213,6 +216,7 @@ def audit(
                     release=release,
                     window=window,
                     attacks=attacks,
+                    priors=priors,
                     defences=defences,
                     seeds=seeds,
                     seed=seed,

@@ -155,6 +155,15 @@ Mapping = Annotated[
         "attacker who knows people's past gives them. Default: optimal; names where there are such.",
     ),
 ]
+Priors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prior",
+        metavar="KIND:DATASET",
+        help="What an attacker knows beside the release: other-traces (or other-traces-neural), known-past or known-people, and "
+        "a dataset folder with their true paths; may be repeated. Default: nothing.",
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option("--workers", min=1, help="Number of processes. Default: one for each core.")
 ]

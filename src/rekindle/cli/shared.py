@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from rekindle.attacks import ATTACKS, Attack
+from rekindle.attacks import ATTACKS, PRIORS, Attack, Prior
 from rekindle.errors import InvalidFile, InvalidSetting, OutputExists
 from rekindle.evaluation import Metric, Spread
 from rekindle.io import read_dataset
@@ -125,6 +125,18 @@ def make_attack(name: str, settings: dict[str, Any]) -> Attack:
     except TypeError as error:
         raise InvalidSetting(f"The attack {name!r} does not take these settings: {error}.") from None
     return attack
+
+
+def read_prior(text: str) -> Prior:
+    """Read what an attacker knows beside the release, from KIND:DATASET."""
+    kind, _, path = text.partition(":")
+    settings: dict[str, Any] = {}
+    if kind == "other-traces-neural":
+        kind, settings = "other-traces", {"model": "neural"}
+    if kind not in PRIORS or not path:
+        kinds = ", ".join((*PRIORS, "other-traces-neural"))
+        raise InvalidSetting(f"`prior` is {text!r}; write KIND:DATASET, where KIND is one of {kinds}.")
+    return PRIORS[kind](read_truth(Path(path)), **settings)
 
 
 def label(metric: Metric[Any]) -> str:
