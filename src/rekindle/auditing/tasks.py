@@ -160,7 +160,9 @@ def attack_counts(
         named, known = attack.named, attack.known_people
         began = processor_time()
         told_days = _days(attack, counts, truth is not None, told)
-        more = {} if flows is None else {"flows": flows}  # an attack of one's own need not know of them
+        more: dict[str, Any] = (
+            {} if flows is None else {"flows": flows}
+        )  # an attack of one's own need not know of them
         found = _ordered(attack, seed).recover(counts, progress=told_days, **more)
         ended = processor_time()
         recovered, sure = found.trajectories, found.confidence
