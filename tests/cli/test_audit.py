@@ -193,6 +193,7 @@ def test_says_first_what_it_takes(folder, tmp_path):
 
 def test_what_is_left_out_is_said_and_the_choice_can_be_repeated(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(entry, "USUAL_WORK", 0.0)
+    monkeypatch.setattr(entry, "STRONGEST_WORK", 0.0)
     found = call("audit", folder / "known", "--out", tmp_path / "out", "--workers", 1)
     assert found.code == 0, found.err
     assert "- Habits is not tried, so the risk may be higher than shown: name it in --attack." in found.err
