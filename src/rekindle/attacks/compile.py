@@ -13,6 +13,8 @@ from rekindle.model import Calendar, Locations, Trajectories
 
 __all__ = ["compile_kernels"]
 
+MANY = 1_000
+
 
 def compile_kernels() -> None:
     """Run every attack on a tiny release, and note that it was done."""
@@ -26,6 +28,9 @@ def compile_kernels() -> None:
         kind(**quick).recover(people.counts())
         if kind.takes_flows:
             kind(**quick).recover(flows=people.flows())
+        if quick:  # which goes about many people in another way
+            many = Trajectories(np.tile(cells.T, (MANY // cells.shape[1] + 1, 1)), locations, people.calendar)
+            kind(**quick).recover(many.counts())
     mark = completion_mark()
     if mark is not None:
         mark.touch()

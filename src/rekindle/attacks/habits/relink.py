@@ -36,9 +36,9 @@ FREE_ROUNDS = 4
 AWAY_DISTANCE = 4.0
 DENSE_UP_TO = 300
 """People up to whom segments are given by all likenesses; beyond, by lists of the most alike, nearly as well."""
-LISTED = 32
+LISTED = 64
 CHUNK = 512
-GAP = 2e-3
+GAP = 5e-3
 """The part of the total divergence that a better assignment by lists might save at most."""
 
 
