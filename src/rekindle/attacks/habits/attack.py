@@ -123,7 +123,7 @@ class Habits(Attack):
         ticks = 1 + int((counts.values[1:] != counts.values[:-1]).any(axis=1).sum())
         places = int(counts.values.any(axis=0).sum()) + int(counts.away.any())
         threads = max(1, self.workers or cpu_count())
-        common = super().memory_bytes(counts) + 40 * places**2
+        common = super().memory_bytes(counts) + 40 * places**2 + 200 * 2**20  # with all kernels
         if people > MOST_PEOPLE_AT_ONCE:
             answers = much.many_answers + much.many_voters
             # The answers, and their copies in one order; each link with its lists, and the segments' times in each location.
