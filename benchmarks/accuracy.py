@@ -1,11 +1,12 @@
-"""How much attacks find, beside chance and the naive attack, on any dataset with a truth.
+"""How much attacks find, beside chance and the naive attack: on fixed recipes, or on any dataset with a truth.
 
-python -m benchmarks.accuracy DATASET [DATASET ...] [--attack NAME ...] [--seeds 3] [--effort normal] [--parts]
+python -m benchmarks.accuracy [RECIPE or DATASET ...] [--attack NAME ...] [--use tune] [--seeds 3] [--effort normal] [--parts]
 
-Each seed changes the order of the people, the order of the places and the search. Accuracy is the share of right points
-under the matching of least total error, of all points and of those that were observed rather than filled in; the spread is
-the lowest and highest of the seeds. An attack of your own is ``--attack package:Class``. ``--parts`` shows what each part of
-Habits adds.
+Without data: all recipes of `benchmarks.recipes` whose folders environment variables name, and the synthetic cities. Each
+seed changes the order of the people, the order of the places and the search; of a city, also the city. Accuracy is the
+share of right points under the matching of least total error, of all points and of those that were observed rather than
+filled in; the spread is the lowest and highest of the seeds. Seconds are those of the processor. An attack of your own is
+``--attack package:Class``; chance and the naive attack always stand beside it. ``--parts`` shows what each part of Habits adds.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rekindle as rk
+from benchmarks.recipes import RECIPES
 from rekindle.attacks import ATTACKS, REFERENCES
 from rekindle.attacks.habits.consensus import align, decode
 from rekindle.attacks.habits.polish import polish
@@ -83,14 +85,22 @@ def in_another_order(truth: rk.Trajectories, seed: int) -> rk.Trajectories:
 def measure(table: Table, truth: rk.Trajectories, given: argparse.Namespace, seed: int) -> None:
     """Run each attack on one order of people and places."""
     counts = truth.counts()
-    for name in given.attack or [*REFERENCES, *ATTACKS]:
-        settings = {"seed": seed} | ({"effort": given.effort} if name == "habits" else {})
-        attack = REFERENCES[name](**settings) if name in REFERENCES else make_attack(name, settings)
+    for name in dict.fromkeys([*REFERENCES, *(given.attack or ATTACKS)]):
+        attack = attack_of(name, given.effort, seed)
         begin = time.process_time()
         found = attack.recover(counts)
         table.add(name, truth, found.trajectories, time.process_time() - begin)
         if found.confidence is not None:
             table.claim(name, assess_confidence(found.trajectories, found.confidence, truth))
+
+
+def attack_of(name: str, effort: str, seed: int) -> rk.Attack:
+    """An attack or a reference by its name; with a seed, if it has that setting."""
+    if name in REFERENCES:
+        return REFERENCES[name](seed=seed)  # type: ignore[call-arg]
+    settings = make_attack(name, {}).settings()
+    asked = {"seed": seed, "effort": effort}
+    return make_attack(name, {key: value for key, value in asked.items() if key in settings})
 
 
 def measure_parts(table: Table, truth: rk.Trajectories, given: argparse.Namespace, seed: int) -> None:
@@ -143,24 +153,31 @@ def measure_parts(table: Table, truth: rk.Trajectories, given: argparse.Namespac
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("datasets", nargs="+", type=Path, metavar="DATASET")
+    options.add_argument("data", nargs="*", help="recipes, or dataset folders; all recipes by default")
+    options.add_argument("--use", choices=("tune", "confirm"), help="of the recipes, only those for that")
     options.add_argument("--attack", action="append", help="all built-in attacks by default")
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--effort", default="normal", help="of Habits")
     options.add_argument("--parts", action="store_true", help="the parts of Habits")
     options.add_argument("--workers", type=int, default=2, help="for the parts of Habits")
     given = options.parse_args()
-    for folder in given.datasets:
-        truth = rk.read_dataset(folder).truth
-        if truth is None:
-            raise SystemExit(f"{folder} has no truth to compare with.")
+    for name in given.data or [name for name, one in RECIPES.items() if given.use in (None, one.use)]:
         table = Table()
         for seed in range(given.seeds):
+            truth = RECIPES[name].truth(seed) if name in RECIPES else rk.read_dataset(Path(name)).truth
+            if truth is None:
+                break
             (measure_parts if given.parts else measure)(table, in_another_order(truth, seed), given, seed)
+        if truth is None:
+            why = (
+                f"{RECIPES[name].variable} names no folder" if name in RECIPES else "it has no truth to compare with"
+            )
+            print(f"\n{name}: left out, {why}.", flush=True)
+            continue
         away = 1 - truth.counted.mean()
         seen = "all" if truth.observed is None else f"{truth.observed.sum() / truth.counted.sum():.1%}"
         print(
-            f"\n{folder.name}: {truth.people} people, {truth.steps} steps, {len(truth.locations)} places, {away:.1%} away, "
+            f"\n{name}: {truth.people} people, {truth.steps} steps, {len(truth.locations)} places, {away:.1%} away, "
             f"{seen} of the points observed, {given.seeds} seeds\n"
         )
         table.show()
