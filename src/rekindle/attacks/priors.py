@@ -1,7 +1,7 @@
 """What an attacker may know beside the release: other people's traces, people's past, some of the people themselves.
 
 Each kind is an object that an attack is handed: ``attack.recover(counts, prior=KnownPast(...))``. Who is attacked must not
-be in the traces of the first kind: that is for whoever measures to see to.
+be in the traces of the first kind: the person who measures must see to that.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class OtherTraces(Prior):
 class KnownPast(Prior):
     """Earlier days of the same people, such as last month's leak: everyone's habits, but not who is who today.
 
-    The recovered people have the names of those whose past is known, in their order; whoever else is counted comes after
+    The recovered people have the names of those whose past is known, in their order; anyone else who is counted comes after
     them. A recovery is right where the person of that name was: ``evaluate(..., mapping="names")``.
 
     Parameters

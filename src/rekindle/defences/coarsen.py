@@ -129,7 +129,7 @@ class CoarserTime(Defence):
         if release.pairs is not None:
             raise InvalidSetting(
                 f"{self.describe()} cannot be done to flows: who went where in a longer time does not follow from shorter "
-                f"ones. Count them anew, with `truth.flows(window={self.step!r})`."
+                f"ones. Count them again with `truth.flows(window={self.step!r})`."
             )
         values = release.values[:: self._every(release.calendar)]
         return release.with_values(values, calendar=self.calendar(release.calendar))

@@ -179,7 +179,7 @@ class _Segments:
 
 
 class _Links:
-    """Who has which segment, while they are given anew.
+    """Who has which segment, while they are reassigned.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class _Links:
         self.prices: list[NDArray[np.float64] | None] = [None] * len(parts)
 
     def improve(self, part: int, stop: Callable[[], bool] | None) -> bool:
-        """Give everyone a segment of one part anew; tells whether that was better than before."""
+        """Reassign the segments of one part; tell whether that was better than before."""
         costs = _Divergences(self, part)
         own = self.has[part] - self.offset[part]
         people = len(own)
