@@ -28,8 +28,6 @@ from rekindle.progress import Progress
 if TYPE_CHECKING:
     from rekindle.attacks.priors import Prior
 
-__all__ = ["Attack", "DailyRun", "Details", "Progress", "Recovery", "Run", "with_away", "with_rows_away"]
-
 
 @dataclass(frozen=True, eq=False)
 class Details:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from rekindle.attacks.costs import MoveCost, Stay, Velocity
 from rekindle.attacks.day_by_day import DayByDay
 
-__all__ = ["Baseline"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline(DayByDay):

@@ -20,8 +20,6 @@ from rekindle.progress import Progress
 if TYPE_CHECKING:
     from rekindle.attacks.priors import Prior
 
-__all__ = ["Chance", "ChanceRun"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Chance(Attack):

@@ -10,8 +10,6 @@ import numpy as np
 from rekindle.attacks.base import Recovery
 from rekindle.errors import InvalidData
 
-__all__ = ["confidence_from_agreement"]
-
 
 def confidence_from_agreement(recoveries: Sequence[Recovery]) -> Recovery:
     """Give the first recovery with a confidence: the share of all of them that have the person in the same location.

@@ -17,8 +17,6 @@ from scipy import sparse
 
 from rekindle.model import Locations
 
-__all__ = ["MoveContext", "MoveCost", "Popular", "Stay", "TargetCost", "Velocity", "is_target_cost", "popular_places"]
-
 
 @dataclass(frozen=True)
 class MoveContext:

@@ -30,8 +30,6 @@ from rekindle.model import AWAY, Calendar, Counts, Locations
 from rekindle.model.calendar import NIGHT_END
 from rekindle.progress import Progress
 
-__all__ = ["DayByDay", "DayByDayDetails", "DayByDayRun"]
-
 LARGE_DAY = 1_000_000
 ROUNDING = 1e-9
 """What rounding leaves between an optimal cost and its proof, as a share of the cost: no gap."""

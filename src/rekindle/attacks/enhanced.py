@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from rekindle.attacks.costs import MoveCost, Popular
 from rekindle.attacks.day_by_day import DayByDay
 
-__all__ = ["Enhanced"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Enhanced(DayByDay):

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidData
 from rekindle.model import AWAY, Counts, Flows
 
-__all__ = ["FlowTable", "Windows", "counts_and_flows", "days_with_windows", "fewest_people"]
-
 FlowTable = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Where the flows of each window begin, (windows + 1,); their origins, destinations and numbers of people, (flows,), sorted."""
 

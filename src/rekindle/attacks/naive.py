@@ -16,8 +16,6 @@ from rekindle.progress import Progress
 if TYPE_CHECKING:
     from rekindle.attacks.priors import Prior
 
-__all__ = ["Naive", "NaiveRun"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Naive(Chance):

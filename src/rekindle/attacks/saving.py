@@ -16,8 +16,6 @@ from rekindle.io.safety.files import new_file
 from rekindle.io.safety.untrusted import check_file, read_arrays
 from rekindle.model import Calendar, Locations
 
-__all__ = ["SavedRun", "read_run", "write_run"]
-
 FORMAT = "rekindle run 1"
 
 

@@ -6,8 +6,6 @@ import os
 import time
 from datetime import UTC, datetime
 
-__all__ = ["FIXED", "now", "processor_time"]
-
 FIXED = "SOURCE_DATE_EPOCH"
 """The environment variable of reproducible builds, seconds since 1970: an audit was then made at that time, and says nothing of
 processor time, so that the same input and command write the same bytes."""

@@ -40,8 +40,6 @@ from rekindle.model import Counts, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.progress import Progress, shown_in_notebooks
 
-__all__ = ["audit", "seconds_of"]
-
 _PLANNED = 0.8
 """The share of the time there is that a plan may take; it is a rough estimate."""
 

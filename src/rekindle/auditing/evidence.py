@@ -14,8 +14,6 @@ from rekindle.auditing.risk import Estimate
 if TYPE_CHECKING:
     from rekindle.auditing.results import Audit
 
-__all__ = ["Evidence", "gather_evidence"]
-
 WP216 = "Article 29 Working Party, Opinion on Anonymisation Techniques (WP 216)"
 ISO27559 = "ISO/IEC 27559, privacy enhancing data de-identification framework"
 NIST226 = "NIST SP 800-226, evaluating differential privacy guarantees"

@@ -25,8 +25,6 @@ from rekindle.errors import InvalidSetting
 from rekindle.model import Calendar, Counts, Locations, Release, Trajectories
 from rekindle.model.calendar import parse_step
 
-__all__ = ["FAMILIES", "Family", "families_of"]
-
 FAMILIES = (
     "suppress",
     "round",

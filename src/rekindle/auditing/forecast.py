@@ -17,8 +17,6 @@ from rekindle.memory import audit_bytes
 from rekindle.model import Counts
 from rekindle.repairing import REPAIRS
 
-__all__ = ["STRONGEST_WORK", "USUAL_WORK", "Forecast", "choose", "works_of"]
-
 USUAL_WORK = 1_200.0
 """Seconds of an ordinary core that an audit takes at most where nobody said how much to do: 15 minutes of two cores, and some
 room, because the estimates are rough and one core may wait for the other in the end."""

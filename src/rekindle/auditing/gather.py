@@ -43,8 +43,6 @@ from rekindle.membership import Membership
 from rekindle.model import AWAY, Counts, Trajectories
 from rekindle.model.calendar import format_step
 
-__all__ = ["gather"]
-
 Floats = NDArray[np.float64]
 
 AS_GIVEN = "as given"

@@ -29,19 +29,6 @@ from rekindle.model import Counts, Dataset, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.model.dataset import check_truth
 
-__all__ = [
-    "Plan",
-    "alternatives",
-    "attempts_of",
-    "built_in",
-    "default_defences",
-    "distinct",
-    "name_of",
-    "omissions",
-    "open_data",
-    "within_reach",
-]
-
 SEEDS = 3
 """How many row orders are tried where that is not too many."""
 

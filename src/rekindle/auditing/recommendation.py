@@ -15,8 +15,6 @@ from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.io.safety.files import write_json
 from rekindle.model import Release
 
-__all__ = ["AS_GIVEN", "MEASURE", "Candidate", "Recommendation", "judge_release"]
-
 MEASURE = "count_error"
 """The measure of `rekindle.evaluation.Utility` by which the least lossy release is the least lossy."""
 

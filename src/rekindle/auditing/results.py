@@ -19,22 +19,6 @@ from rekindle.io.safety.files import write_json
 from rekindle.membership import Membership
 from rekindle.model import Trajectories
 
-__all__ = [
-    "Agreement",
-    "AttackRisk",
-    "Audit",
-    "Expectation",
-    "Exposed",
-    "ExposedPeople",
-    "Growth",
-    "GuessedPeople",
-    "Identity",
-    "PersonRisk",
-    "Precision",
-    "ReleaseRisk",
-    "Repairs",
-]
-
 HALF, ALMOST_ALL = 0.5, 0.9
 """The shares of a person's time above which exposed people are counted."""
 

@@ -9,21 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-__all__ = [
-    "CANNOT_TELL",
-    "LEVELS",
-    "RULE",
-    "Estimate",
-    "Verdict",
-    "by_mean",
-    "by_people",
-    "clearly_above_chance",
-    "estimate",
-    "estimate_advantage",
-    "estimate_exposed",
-    "judge",
-]
-
 DESIGN_EFFECT = 2.0
 """How many independent people it takes to say as much as one does: an attack decides about all people together."""
 

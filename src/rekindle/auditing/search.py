@@ -29,8 +29,6 @@ from rekindle.evaluation import utility
 from rekindle.model import Counts, Dataset, Flows, Release, Trajectories
 from rekindle.progress import Progress, shown_in_notebooks
 
-__all__ = ["recommend"]
-
 _SEARCHED = 0.5
 """The share of the time that the search may take; the rest is for the confirmation."""
 

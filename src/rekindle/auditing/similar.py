@@ -6,8 +6,6 @@ import numpy as np
 
 from rekindle.model import Trajectories
 
-__all__ = ["people_like"]
-
 SHIFT_SECONDS = 15 * 60
 """How far a day that is repeated is shifted at most, but by one step at least: people are not that punctual."""
 

@@ -40,8 +40,6 @@ from rekindle.model import AWAY, Calendar, Counts, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.repairing import REPAIRS, exact_totals, guess_people, hold_still, repair, repair_flows
 
-__all__ = ["AS_PUBLISHED", "KEPT", "SCOUT", "Findings", "Published", "Tried", "carry_out", "days_grown"]
-
 SCOUT = Attempt("enhanced", Enhanced())
 """The attack that repairs are compared with."""
 

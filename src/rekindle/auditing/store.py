@@ -18,8 +18,6 @@ from rekindle.io.safety.files import new_file, read_json, remove_leftovers, writ
 from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder, read_mark
 from rekindle.io.safety.untrusted import read_arrays
 
-__all__ = ["AUDIT", "TASKS", "Store", "begin_output", "remove_tasks"]
-
 AUDIT = "audit"
 """What the mark of the output folder of an audit says."""
 

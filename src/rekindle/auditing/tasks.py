@@ -25,19 +25,6 @@ from rekindle.membership.infer import Method, exact_membership, infer_membership
 from rekindle.model import AWAY, Counts, Flows, Release, Trajectories
 from rekindle.progress import Progress
 
-__all__ = [
-    "FROZEN",
-    "PERFECT",
-    "REFERENCE_ATTEMPTS",
-    "Attempt",
-    "Result",
-    "Task",
-    "attack_counts",
-    "compare_recoveries",
-    "identity",
-    "tell_membership",
-]
-
 PERFECT = "perfect"
 """The truth itself, as if all of it had been found: what the other numbers could reach at most."""
 

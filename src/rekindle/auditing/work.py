@@ -14,8 +14,6 @@ from rekindle.attacks import Attack, Habits
 from rekindle.membership.infer import Method
 from rekindle.model import Calendar, Counts, Locations
 
-__all__ = ["attacking", "matching", "measure_slowness", "membership"]
-
 
 def attacking(attack: Attack | None, counts: Counts, *, compared: bool) -> float:
     """To attack counts (None: what was recovered is known), and to compare with the truth.

@@ -23,8 +23,6 @@ from rekindle.errors import InvalidSetting, Stopped
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.progress import Progress
 
-__all__ = ["Batch", "OutOfTime", "Runner", "Workers", "workers_of"]
-
 _REACH_SECONDS = 15
 _ATTEMPTS = 3
 _LOOK_SECONDS = 1.0

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData
 
-__all__ = ["DAY", "NIGHT_END", "Calendar", "format_step", "parse_step"]
-
 DAY = timedelta(days=1)
 NIGHT_END = timedelta(hours=6)
 """Night is from 00:00 to 06:00, as in the paper."""

@@ -16,8 +16,6 @@ from rekindle.frames import Frame, Library, html_table, name_column, to_frame
 from rekindle.model.calendar import Calendar, format_step
 from rekindle.model.locations import Locations, frozen, to_array
 
-__all__ = ["Counts"]
-
 
 @dataclass(frozen=True, init=False, eq=False)
 class Counts:

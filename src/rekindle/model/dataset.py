@@ -14,8 +14,6 @@ from rekindle.model.flows import Flows, check_flows, flows_of
 from rekindle.model.locations import AWAY, Locations
 from rekindle.model.trajectories import Trajectories
 
-__all__ = ["Dataset", "check_truth"]
-
 
 @dataclass(frozen=True)
 class Dataset:

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from rekindle.errors import InvalidData
 from rekindle.frames import Frame, Library, geoframe, to_frame
 
-__all__ = ["AWAY", "Locations", "project_to_plane"]
-
 AWAY = -1
 """In place of the index of a location, in `Trajectories.cells` and `Flows`: not counted at this step."""
 EARTH_RADIUS_KM = 6371.0088

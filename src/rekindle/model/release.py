@@ -17,8 +17,6 @@ from rekindle.model.counts import Counts
 from rekindle.model.flows import Flows
 from rekindle.model.locations import AWAY, Locations, frozen, to_array
 
-__all__ = ["AppliedDefence", "Release"]
-
 _KINDS: dict[Any, Any] = {
     "str": str,
     "bool": bool,

@@ -17,8 +17,6 @@ from rekindle.model.counts import Counts
 from rekindle.model.flows import Flows, flows_of
 from rekindle.model.locations import AWAY, Locations, frozen, to_array
 
-__all__ = ["Trajectories"]
-
 
 @dataclass(frozen=True, init=False, eq=False)
 class Trajectories:

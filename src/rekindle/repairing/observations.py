@@ -11,8 +11,6 @@ from scipy.special import digamma, log_ndtr
 
 from rekindle.model import Release
 
-__all__ = ["NOTHING", "Floats", "Observations", "exact_totals", "observe"]
-
 Floats = NDArray[np.float64]
 
 NOTHING = 1e9

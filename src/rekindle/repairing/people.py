@@ -11,8 +11,6 @@ from rekindle.model import Release
 from rekindle.repairing.observations import Floats, Observations, exact_totals, observe
 from rekindle.repairing.totals import path_of_noisy
 
-__all__ = ["adds_up_to", "guess_people"]
-
 STEEPEST = 0.5
 """How much rarer, as a logarithm, a count may be than the one below it; chosen on synthetic cities."""
 MOST_HIDDEN = 4.0

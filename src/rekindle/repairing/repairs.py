@@ -22,8 +22,6 @@ from rekindle.repairing.smoothing import smooth
 from rekindle.repairing.totals import totals_of
 from rekindle.repairing.whole import nearest_counts
 
-__all__ = ["REPAIRS", "daily_profile", "frozen", "hold_still", "kept", "repair", "smoothed"]
-
 Totals = NDArray[np.int64]
 
 FEWEST_DAYS = 4

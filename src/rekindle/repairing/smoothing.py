@@ -10,8 +10,6 @@ import numpy as np
 
 from rekindle.repairing.observations import NOTHING, Floats
 
-__all__ = ["smooth"]
-
 WALKS = 16
 
 

@@ -9,8 +9,6 @@ from rekindle.model import Release
 from rekindle.repairing.observations import CLEARLY, FEWEST_STEPS, Floats, Observations
 from rekindle.repairing.smoothing import smooth
 
-__all__ = ["path_of_noisy", "totals_of"]
-
 USUAL = 0.25
 """The quantile over the steps of the share of the hidden people that is usual: that of steps at which most are there."""
 AT_LEAST = 0.2

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from rekindle.repairing.observations import Floats
 
-__all__ = ["nearest_counts"]
-
 
 def nearest_counts(
     guess: Floats, totals: NDArray[np.int64], low: Floats, high: Floats, open_above: NDArray[np.bool_]

@@ -16,8 +16,6 @@ from markupsafe import Markup
 from rekindle.auditing.risk import Estimate
 from rekindle.report.words import percent, plural
 
-__all__ = ["WIDTH", "Line", "Point", "histogram", "key", "lines", "privacy_and_use", "svg", "tag"]
-
 WIDTH = 480
 """Of every chart, so that its text is as large as that of all others."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["COLOURS", "colours_of"]
-
 COLOURS = {
     "truth": "#222222",
     "chance": "#999999",

@@ -10,8 +10,6 @@ from rekindle.io.safety.files import new_file
 from rekindle.report import charts
 from rekindle.report.render import Table, render
 
-__all__ = ["write_frontier"]
-
 
 def write_frontier(path: str | Path, found: Recommendation) -> None:
     """Write what was tried to one file, whole or not at all, for its owner alone."""

@@ -15,8 +15,6 @@ from rekindle.model import Locations
 from rekindle.report.charts import WIDTH, key, svg, tag
 from rekindle.report.words import percent
 
-__all__ = ["Degrees", "Place", "coordinates", "fit_degrees", "map_of_places"]
-
 _MAP_HEIGHT = 360
 _LEFT, _BELOW, _FOOT = 84, 24, 34
 _ASKEW = 0.02

@@ -26,8 +26,6 @@ from rekindle.report.geography import Place, coordinates, fit_degrees, map_of_pl
 from rekindle.report.lattice import lattice_sides
 from rekindle.report.render import Table, render
 
-__all__ = ["build_page", "write_page"]
-
 _REPLAY_BYTES = 3_500_000
 _LISTED_PEOPLE = 20
 _LISTED_PLACES = 10

@@ -16,8 +16,6 @@ from markupsafe import Markup
 from rekindle.auditing.risk import Estimate
 from rekindle.report.words import named, percent
 
-__all__ = ["Table", "render"]
-
 
 @dataclass(frozen=True)
 class Table:

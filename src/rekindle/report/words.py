@@ -5,23 +5,6 @@ from __future__ import annotations
 from rekindle.auditing.results import Audit, Expectation, ExposedPeople, ReleaseRisk
 from rekindle.auditing.risk import CANNOT_TELL, Estimate, by_mean, judge
 
-__all__ = [
-    "advice",
-    "decision",
-    "error",
-    "expectation",
-    "expected_accuracy",
-    "exposed",
-    "headline",
-    "level",
-    "named",
-    "percent",
-    "plural",
-    "reasons",
-    "summary",
-    "within",
-]
-
 _FOUR = 4
 _HELP = ("Enough to bring the risk down to low", "Helps, but not enough", "No clear help")
 
