@@ -21,7 +21,7 @@ class Wrong(rk.Chance):
 
     how: str = "not at all"
 
-    def start(self, locations, calendar, *, people, progress=None):
+    def _begin(self, locations, calendar, people, progress):
         return WrongRun(self, locations, calendar, people, progress)
 
 

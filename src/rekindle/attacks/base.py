@@ -111,7 +111,7 @@ class Recovery:
         return to_frame(columns, library)
 
 
-class Attack(ABC):
+class Attack:
     """Base of every attack: settings in the constructor, data in the methods.
 
     An attack is a frozen dataclass whose fields are its settings.
@@ -131,7 +131,6 @@ class Attack(ABC):
     takes_flows: ClassVar[bool] = False
     priors: ClassVar[tuple[type[Prior], ...]] = ()
 
-    @abstractmethod
     def start(
         self,
         locations: Locations,
@@ -157,6 +156,15 @@ class Attack(ABC):
         progress
             Called after each day.
         """
+        attack = self if prior is None else self.knowing(prior)
+        known: Prior | None = getattr(attack, "prior", None)
+        if known is not None:
+            known.check(locations, calendar, people)
+        return attack._begin(locations, calendar, people, progress)
+
+    def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
+        """Make the run that `start` gives, or refuse what this attack cannot be run on; or define `start` itself."""
+        raise NotImplementedError
 
     def recover(
         self,

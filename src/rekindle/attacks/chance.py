@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from rekindle.attacks.saving import SavedRun
 from rekindle.errors import InvalidData
 from rekindle.model import AWAY, Calendar, Counts, Locations, Trajectories
 from rekindle.progress import Progress
-
-if TYPE_CHECKING:
-    from rekindle.attacks.priors import Prior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +39,7 @@ class Chance(Attack):
     def __post_init__(self) -> None:
         checks.whole("seed", self.seed)
 
-    def start(
-        self,
-        locations: Locations,
-        calendar: Calendar,
-        *,
-        people: int,
-        prior: Prior | None = None,
-        progress: Progress | None = None,
-    ) -> Run:
-        """Begin an online run."""
-        if prior is not None:
-            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
+    def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
         return ChanceRun(self, locations, calendar, people, progress)
 
 

@@ -128,25 +128,14 @@ class DayByDay(Attack):
         linking = 0.15 * days * float((counts.people / 2000) ** 1.6)
         return super().work(counts) + 2e-6 * counts.people * counts.steps + linking
 
-    def start(
-        self,
-        locations: Locations,
-        calendar: Calendar,
-        *,
-        people: int,
-        prior: Prior | None = None,
-        progress: Progress | None = None,
-    ) -> Run:
-        """Begin an online run; the calendar must begin between 00:00 and 06:00, as in the paper."""
-        if prior is not None:
-            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
+    def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
+        """Refuse a calendar that does not begin between 00:00 and 06:00, as in the paper."""
         if calendar.start - calendar.start.replace(hour=0, minute=0, second=0) > NIGHT_END:
             raise InvalidData(
                 f"The counts begin at {calendar.start:%Y-%m-%d %H:%M}, but {type(self).__name__} must begin at night, "
                 "between 00:00 and 06:00. Leave out the steps before the next midnight, or use Habits."
             )
         if self.prior is not None:
-            self.prior.check(locations, calendar, people)
             _ = self.prior.learnt  # before any thread needs it
         return DayByDayRun(self, locations, calendar, people, progress)
 

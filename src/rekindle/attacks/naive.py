@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,6 @@ from rekindle.attacks.base import Run, with_away
 from rekindle.attacks.chance import Chance, ChanceRun
 from rekindle.model import Calendar, Locations
 from rekindle.progress import Progress
-
-if TYPE_CHECKING:
-    from rekindle.attacks.priors import Prior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +26,7 @@ class Naive(Chance):
         A whole number of at least 0; another seed is another guess.
     """
 
-    def start(
-        self,
-        locations: Locations,
-        calendar: Calendar,
-        *,
-        people: int,
-        prior: Prior | None = None,
-        progress: Progress | None = None,
-    ) -> Run:
-        """Begin an online run."""
-        if prior is not None:
-            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
+    def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
         return NaiveRun(self, locations, calendar, people, progress)
 
 

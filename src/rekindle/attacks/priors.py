@@ -262,19 +262,7 @@ class KnowingPeople(Attack):
         """Why counts of this size are beyond the attack; None where they are not."""
         return self.attack.why_not(counts)
 
-    def start(
-        self,
-        locations: Locations,
-        calendar: Calendar,
-        *,
-        people: int,
-        prior: Prior | None = None,
-        progress: Progress | None = None,
-    ) -> Run:
-        """Begin an online run."""
-        if prior is not None:
-            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
-        self.prior.check(locations, calendar, people)
+    def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
         return KnowingPeopleRun(self, locations, calendar, people, progress)
 
 

@@ -151,20 +151,7 @@ class Habits(Attack):
             return float(much.many_seconds * (people / 1000) ** 1.2 * (counts.steps / 336) ** 1.2)
         return float(much.seconds * (people / 1000) ** 1.4 * (counts.steps / 336) ** 0.6)
 
-    def start(
-        self,
-        locations: Locations,
-        calendar: Calendar,
-        *,
-        people: int,
-        prior: Prior | None = None,
-        progress: Progress | None = None,
-    ) -> Run:
-        """Begin an online run."""
-        if prior is not None:
-            return self.knowing(prior).start(locations, calendar, people=people, progress=progress)
-        if self.prior is not None:
-            self.prior.check(locations, calendar, people)
+    def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
         return HabitsRun(self, locations, calendar, people, progress)
 
 
