@@ -142,16 +142,13 @@ def open_data(
         )
     own = truth is None
     if isinstance(data, Dataset):
-        truth, flows = truth or data.truth, data.flows
-        if release == "counts" or not (release or window or flows):
-            data = data.counts
-        else:
-            data = _flows(data.counts, flows, truth, window)
+        data = data if truth is None else replace(data, truth=truth)
+        truth, counts = data.truth, data.counts
+        only_counts = release == "counts" or not (release or window or data.flows)
+        data = counts if only_counts else data.flows_over(window).with_stayers(counts)
     elif isinstance(data, Trajectories):
         truth = truth or data
-        data = (
-            data.counts() if release in (None, "counts") and not window else _flows(data.counts(), (), data, window)
-        )
+        data = data.counts() if release in (None, "counts") and not window else data.flows(window)
     elif (release or window) and not isinstance(data, (Counts if release == "counts" else Flows)):
         raise InvalidSetting("`release` and `window` are for a dataset or for people; a table is what it is.")
     if isinstance(data, Flows) or (isinstance(data, Release) and data.pairs is not None):
@@ -167,19 +164,6 @@ def open_data(
             "or give the dataset and the defence that made the release."
         )
     return data, truth
-
-
-def _flows(
-    counts: Counts, flows: tuple[Flows, ...], truth: Trajectories | None, window: str | timedelta | None
-) -> Flows:
-    """Flows over a window, with stayers."""
-    length = parse_step(window) if window else flows[0].window if flows else counts.calendar.step
-    found = next((one for one in flows if one.window == length), None)
-    if found is None and truth is None:
-        raise InvalidSetting(
-            f"There are no flows of {length} (h:min:s), and no ground truth to count them from; see `window`."
-        )
-    return truth.flows(length) if found is None and truth is not None else found.with_stayers(counts)  # type: ignore[union-attr]
 
 
 def name_of(data: object) -> str | None:

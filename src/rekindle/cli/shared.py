@@ -20,7 +20,6 @@ from rekindle.io import read_dataset
 from rekindle.io.tables.counts import Layout, counts_of
 from rekindle.io.tables.flows import flows_in
 from rekindle.model import Counts, Dataset, Flows, Trajectories
-from rekindle.model.calendar import format_step, parse_step
 
 
 def read_input(
@@ -47,16 +46,7 @@ def choose_release(data: Dataset, release: str | None, window: str | None) -> tu
         if window is not None:
             raise InvalidSetting("`window` is for flows, but `release` is 'counts'.")
         return data.counts, None
-    usual = data.flows[0].window if data.flows else data.calendar.step
-    length = usual if window is None else parse_step(window)
-    flows = next((one for one in data.flows if one.window == length), None)
-    if flows is None and data.truth is not None:
-        flows = data.truth.flows(length)
-    if flows is None:
-        there = ", ".join(format_step(one.window) for one in data.flows) or "none"
-        raise InvalidSetting(
-            f"There are no flows of {format_step(length)} in this dataset ({there}), and no ground truth to count them from."
-        )
+    flows = data.flows_over(window)
     if release == "flows":
         return None, flows
     at = flows.moments(data.calendar)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
-from rekindle.errors import InvalidData
-from rekindle.model.calendar import Calendar, format_step
+from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.model.calendar import Calendar, format_step, parse_step
 from rekindle.model.counts import Counts
 from rekindle.model.flows import Flows, check_flows, flows_of
 from rekindle.model.locations import AWAY, Locations
@@ -63,6 +64,25 @@ class Dataset:
     def people(self) -> int:
         """How many people there are in all."""
         return self.counts.people
+
+    def flows_over(self, window: str | timedelta | None = None) -> Flows:
+        """Give the flows of a window: those that are published, or else those of the truth.
+
+        Parameters
+        ----------
+        window
+            How long it is; None for that of the first flows that are published, or for a step.
+        """
+        length = self.flows[0].window if self.flows else self.calendar.step
+        length = length if window is None else parse_step(window)
+        found = next((one for one in self.flows if one.window == length), None)
+        if found is None and self.truth is None:
+            there = ", ".join(format_step(one.window) for one in self.flows) or "none"
+            raise InvalidSetting(
+                f"There are no flows of {format_step(length)} in this dataset ({there}), and no ground truth to count them "
+                "from; see `window`."
+            )
+        return self.truth.flows(length) if found is None and self.truth is not None else found  # type: ignore[return-value]
 
     def with_locations(self, locations: Locations) -> Dataset:
         """Give the same people on another list of locations, which must name all of theirs: a public one, say."""
