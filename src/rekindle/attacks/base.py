@@ -164,7 +164,7 @@ class Attack:
 
     def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
         """Make the run that `start` gives, or refuse what this attack cannot be run on; or define `start` itself."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has neither `_begin` nor `start`.")
 
     def recover(
         self,

@@ -104,7 +104,7 @@ def make_attack(name: str, settings: dict[str, Any]) -> Attack:
             raise InvalidSetting(f"The attack {name!r} cannot be loaded ({type(error).__name__}: {error}).") from None
         finally:
             sys.path.remove(os.getcwd())
-        if not (isinstance(kind, type) and issubclass(kind, Attack)):
+        if not (isinstance(kind, type) and issubclass(kind, Attack)) or kind is Attack:
             raise InvalidSetting(f"{name!r} is not an attack: it must be a subclass of rekindle.Attack.")
     else:
         raise InvalidSetting(
