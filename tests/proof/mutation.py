@@ -35,7 +35,10 @@ SOURCE = ROOT / "src"
 DAYS = "tests/attacks/test_day_by_day.py tests/attacks/test_base.py tests/attacks/test_saving.py tests/attacks/test_contract.py"
 STEPS = "tests/assignment/test_step_kernel.py tests/assignment/test_steps.py tests/attacks/test_oracle.py"
 SPARSE = "tests/assignment/test_sparse.py tests/assignment/test_step_kernel.py tests/attacks/test_linking.py"
-HABITS = "tests/attacks/habits/test_schedule.py tests/attacks/habits/test_parts.py"
+HABITS = " ".join(
+    f"tests/attacks/habits/test_{part}.py"
+    for part in ("schedule", "problem", "rng", "track", "relink", "search", "consensus", "polish")
+)
 SCORES = "tests/evaluation/test_scores.py tests/evaluation/test_exposure.py"
 
 TESTS = {
