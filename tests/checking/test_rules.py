@@ -344,3 +344,10 @@ def test_settings_in_a_file_that_are_none(tmp_path, text):
 def test_a_setting_that_is_too_large():
     with pytest.raises(InvalidSetting, match="narrow"):
         Settings(narrow=10**400)
+
+
+def test_a_table_whose_columns_are_unknown_says_what_to_call_them(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Zeit;Bezirk;Personen\n04.03.2024 00:00;a;3\n04.03.2024 00:00;b;<10\n")
+    with pytest.raises(InvalidFile, match="Zeit, Bezirk, Personen is known as the one of numbers; call it 'count'"):
+        check(path)

@@ -105,3 +105,10 @@ def test_those_who_are_away_stay_away_and_what_was_observed_is_kept():
     row = truth.people_ids.index(drawn.people_ids[0])
     assert np.array_equal(drawn.cells[0], cells[row])
     assert np.array_equal(drawn.observed[0], observed[row])
+
+
+def test_wider_cells_go_by_the_usual_distance_in_round_numbers():
+    towers = rk.Locations([[0, 0], [0.02, 0], [0.998, 0], [0, 0.998], [0.998, 0.998], [1.996, 0]])
+    assert CoarserSpace.wider(3, towers) == CoarserSpace(km=3.0)
+    assert CoarserSpace.wider(2, row) == CoarserSpace(km=2.0)
+    assert CoarserSpace.wider(3, rk.Locations([[0, 0]])) == CoarserSpace(km=3.0)

@@ -85,3 +85,30 @@ def test_a_number_that_no_count_is(tmp_path):
     (tmp_path / "x.csv").write_text("\n".join(["datetime,location,count", *rows, ""]))
     with pytest.raises(rk.errors.InvalidFile, match=r"within 2\^53"):
         read_published(tmp_path / "x.csv", PLACES)
+
+
+def test_names_and_dates_that_others_use_are_understood_and_said(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [
+        f"{'%02d.03.2024 %02d:00' % (1 + step // 24, step % 24)};{name};{number}"
+        for step, line in enumerate(VALUES)
+        for name, number in zip("abc", line, strict=True)
+    ]
+    path.write_text("\n".join(["Time;District;Visitors", *rows]))
+    found = read_published(path, PLACES)
+    assert found.data == rk.Counts(VALUES, PLACES, CALENDAR)
+    assert found.note.startswith("a.csv (with 'Time' as datetime, 'District' as location, 'Visitors' as count) was read")
+
+
+def test_names_of_locations_in_wide_form_are_theirs(tmp_path):
+    stations = rk.Locations(PLACES.xy_km, ["station", "n", "zone"])
+    path = tmp_path / "a.csv"
+    write_release(path, Release(VALUES, stations, CALENDAR), form="wide")
+    assert read_published(path, stations).data == rk.Counts(VALUES, stations, CALENDAR)
+
+
+def test_a_date_with_slashes_may_be_two_days(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("datetime,location,count\n04/03/2024,a,1\n05/03/2024,a,1\n")
+    with pytest.raises(rk.errors.InvalidFile, match="such as 2014-05-01 00:10:00, found '04/03/2024'"):
+        read_published(path, PLACES)

@@ -141,13 +141,10 @@ def _longer_steps(calendar: Calendar) -> list[Defence]:
 
 
 def _larger_cells(locations: Locations) -> list[Defence]:
-    wide = float(np.ptp(locations.xy_km, axis=0).max())
-    # Two towers may stand almost in the same place, which says nothing of how far apart the others are.
-    side = max(locations.spacing_km or 1.0, wide / 100)
     cells: dict[int, CoarserSpace] = {}
     for times in _SIDES:
         try:
-            defence = CoarserSpace(km=times * side)
+            defence = CoarserSpace.wider(times, locations)
             cells.setdefault(len(defence.merge(locations)[0]), defence)
         except InvalidSetting:  # it merges nothing, or everything
             continue

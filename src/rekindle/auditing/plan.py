@@ -247,7 +247,7 @@ def default_defences(
         Round(to=5): 4,
         GeometricNoise(epsilon=1.0, per="event"): 2,
         PRESETS["google-community-mobility"]: 7,
-        CoarserSpace(km=3 * (given.locations.spacing_km or 1.0)): 1,
+        CoarserSpace.wider(3, given.locations): 1,
         CoarserTime(step=_longer_step(given)): 3,
     }
     if truth is not None and isinstance(given, (Counts, Flows)):

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.io.safety.untrusted import reading
 from rekindle.io.tables.columns import times
+from rekindle.io.tables.naming import KNOWN_NAMES
 from rekindle.io.tables.release import WITHHELD, is_withheld
 from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Flows, Release
 
-TIME_COLUMNS = ("datetime", "timestamp", "time", "date", "day", "hour", "start")
-VALUE_COLUMNS = ("count", "value", "n", "number", "people", "visitors", "trips", "devices", "flow")
 NOT_KEYS = ("lat", "lng", "lon", "latitude", "longitude", "x_km", "y_km", "row", "most", "offset", "")
 """Columns that describe a location, or that number the rows: they tell no two numbers apart."""
 TOTALS = ("total", "totals", "all", "sum", "overall", "any")
@@ -172,8 +171,10 @@ def read_published_table(
                 f"{path}: `{setting}` is {column!r}, but its columns are {', '.join(table.columns[:8])}."
             )
     lower = {name.strip().lower(): name for name in table.columns}
-    time = time or next((lower[name] for name in TIME_COLUMNS if name in lower), None)
-    value = value or next((lower[name] for name in VALUE_COLUMNS if name in lower and lower[name] != time), None)
+    time = time or next((lower[name] for name in KNOWN_NAMES["datetime"] if name in lower), None)
+    value = value or next(
+        (lower[name] for name in KNOWN_NAMES["count"] if name in lower and lower[name] != time), None
+    )
     with reading(path, "a published table"):
         return _table(table, value, time, withheld, path)
 
@@ -196,7 +197,14 @@ def _table(
     keys = frame.columns
     if not keys and when.null_count() == len(when):
         raise InvalidFile(path, "nothing tells its numbers apart: it has neither a time nor a location.")
-    values, most = _numbers(numbers, withheld, path)
+    hint = (
+        ""
+        if value is not None
+        else (
+            f" No column of {', '.join(table.columns[:8])} is known as the one of numbers; call it 'count', or name it with `value`."
+        )
+    )
+    values, most = _numbers(numbers, withheld, path, hint)
     total = pl.col(keys).str.to_lowercase().is_in(TOTALS)
     numbered = pl.DataFrame({"row": rows, "time": when, "value": values, "most": most})
     frame = numbered.hstack(frame.get_columns()).with_columns(pl.when(~total).then(pl.col(keys)).name.keep())
@@ -222,7 +230,9 @@ def _times(table: pl.DataFrame, name: str | None, path: str | Path) -> tuple[pl.
     return pl.Series(times(column, path).astype("datetime64[us]")), offsets
 
 
-def _numbers(column: pl.Series, withheld: Collection[str], path: str | Path) -> tuple[pl.Series, pl.Series]:
+def _numbers(
+    column: pl.Series, withheld: Collection[str], path: str | Path, hint: str
+) -> tuple[pl.Series, pl.Series]:
     """The numbers, null where they are withheld, and the largest that a mark such as `<10` allows."""
     if column.dtype != pl.String:
         if not column.dtype.is_numeric():
@@ -237,7 +247,7 @@ def _numbers(column: pl.Series, withheld: Collection[str], path: str | Path) -> 
     bad = values.is_null() & ~text.to_frame("text").select(is_withheld(pl.col("text"), withheld))["text"]
     if bad.any():
         raise InvalidFile(
-            path, f"{column[int(bad.arg_max() or 0)]!r} is neither a number nor a mark of a withheld one."
+            path, f"{column[int(bad.arg_max() or 0)]!r} is neither a number nor a mark of a withheld one.{hint}"
         )
     _refuse_too_large(values, path)
     return values, most

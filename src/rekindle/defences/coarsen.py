@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,15 @@ class CoarserSpace(Defence):
 
     def __post_init__(self) -> None:
         positive("km", self.km)
+
+    @classmethod
+    def wider(cls, times: int, locations: Locations) -> Self:
+        """Cells about so many times as wide as locations usually are apart, in a round number of km."""
+        from scipy.spatial import cKDTree
+
+        centres = np.unique(np.round(locations.xy_km, 6), axis=0)
+        apart = np.median(cKDTree(centres).query(centres, k=2)[0][:, 1]) if len(centres) > 1 else 1.0
+        return cls(km=float(f"{times * apart:.2g}"))
 
     def applied(self, release: Release | None = None) -> AppliedDefence:
         """See `Defence`: sums are not exact where some of their parts are withheld."""

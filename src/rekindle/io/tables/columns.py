@@ -17,6 +17,11 @@ _PER_SECOND = {None: None, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """What a column of times counts; dates count days."""
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999."""
+_FORMS = (
+    *("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d"),
+    *("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y"),
+)
+"""How times are written beside 2014-05-01 00:10:00. With dots the day comes first everywhere; with slashes nobody knows."""
 _WHOLE = "a whole number of at least 0"
 
 
@@ -25,7 +30,9 @@ def require(table: pl.DataFrame, columns: set[str], path: str | Path) -> None:
     missing = columns - set(table.columns)
     if missing:
         raise InvalidFile(
-            path, f"column {sorted(missing)[0]!r} is missing; its columns are {', '.join(table.columns[:8])}."
+            path,
+            f"column {sorted(missing)[0]!r} is missing; its columns are {', '.join(table.columns[:8])}. Call the one that holds "
+            "it so.",
         )
 
 
@@ -93,13 +100,12 @@ def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
     if column.dtype == pl.String:
         text = column.str.strip_chars().str.replace("T", " ", literal=True)
         parsed = text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
-        for form in ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f"):
+        for form in _FORMS:
             if parsed.null_count():
-                parsed = parsed.zip_with(parsed.is_not_null(), text.str.to_datetime(form, strict=False))
-        if parsed.null_count():
-            parsed = parsed.zip_with(
-                parsed.is_not_null(), text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us"))
-            )
+                more = (
+                    text.str.to_datetime(form, strict=False) if "%H" in form else text.str.to_date(form, strict=False)
+                )
+                parsed = parsed.zip_with(parsed.is_not_null(), more.cast(pl.Datetime("us")))
     elif column.dtype == pl.Date or (isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is None):
         parsed = column
     elif isinstance(column.dtype, pl.Datetime):

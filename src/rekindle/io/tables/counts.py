@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from rekindle.frames import name_column
 from rekindle.io.safety.untrusted import check_unfolded, in_file
 from rekindle.io.tables.columns import names, positions, require, step_numbers, times, whole_numbers
 from rekindle.io.tables.locations import grid_locations, read_locations
+from rekindle.io.tables.naming import known_column
 from rekindle.io.tables.table import read_table, write_table
 from rekindle.model import Calendar, Counts, Locations
 from rekindle.model.calendar import parse_step
@@ -45,6 +47,8 @@ class Layout:
         The names of the locations in it.
     locations
         All locations, with their centres.
+    renamed
+        What its columns are called where they have other names than those above: the name in the file by ours.
     """
 
     path: Path
@@ -54,6 +58,7 @@ class Layout:
     ids: list[str]
     locations: Locations
     flows: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -66,6 +71,7 @@ class Layout:
             locations = beside
         if isinstance(locations, (str, Path)):
             locations = read_locations(locations)
+        table, renamed = _with_our_names(table)
         require(table, {"datetime"}, path)
         when = times(table["datetime"], path)
         columns = set(table.columns)
@@ -94,7 +100,7 @@ class Layout:
                 f"where its locations are is unknown (such as {ids[0]!r}); give `locations`, or put them beside it as "
                 f"{path.stem}.locations.csv.",
             )
-        return cls(path, table, when, long or found, ids, locations, found)
+        return cls(path, table, when, long or found, ids, locations, found, renamed)
 
     def numbers(self) -> pl.DataFrame:
         """The columns that hold numbers."""
@@ -106,6 +112,19 @@ class Layout:
         if unknown := [name for name in self.ids if name not in known]:
             raise InvalidFile(self.path, f"column {unknown[0]!r} is none of the {len(known)} known locations.")
         return self.locations.indices(self.ids)
+
+
+def _with_our_names(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Call the columns of a table as we do, where the names that others give them are known; and what they were called."""
+    known = {}
+    for role in ("datetime", "location", "count"):
+        found = [name for name in known_column(table.columns, role) if name not in known.values()]
+        if role not in table.columns and len(found) == 1:
+            known[role] = found[0]
+    columns = {*table.columns, *known}
+    if not (columns >= {"location", "count"} or columns >= FLOWS):  # in wide form they are names of locations
+        known = {role: name for role, name in known.items() if role == "datetime"}
+    return table.rename({name: role for role, name in known.items()}), known
 
 
 def read_counts(

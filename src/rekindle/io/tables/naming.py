@@ -14,9 +14,13 @@ KNOWN_NAMES = {
     "location": (
         *("location", "location_id", "cell", "cell_id", "cellid", "tower", "tower_id", "towerid"),
         *("site", "site_id", "antenna", "antenna_id", "station", "station_id"),
+        *("area", "district", "region", "zone"),
     ),
+    "datetime": ("datetime", "timestamp", "time", "date", "day", "hour", "start"),
+    "count": ("count", "value", "n", "number", "people", "visitors", "trips", "devices", "flow"),
 }
-"""The column names that are recognised: our own, those of operators, scikit-mobility, trackintel and movingpandas."""
+"""The column names that are recognised: our own, those of operators, scikit-mobility, trackintel and movingpandas. The last
+two are those of published tables."""
 
 _OTHERWISE = {"person": ("traj_id", "trajectory_id"), "location": ("id", "name")}
 """Names that count only where there is none of the others: a trajectory is a person where nothing names the person."""

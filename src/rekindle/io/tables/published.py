@@ -63,13 +63,16 @@ def read_published(
     """
     choice("read_as", read_as, READ_AS)
     layout = Layout.read(path, locations, cell_km)
+    name = layout.path.name
+    if layout.renamed:
+        name += f" (with {', '.join(f'{theirs!r} as {ours}' for ours, theirs in layout.renamed.items())})"
     signs = _signs_of_a_release(layout, published_numbers(layout, withheld)) if read_as == "auto" else "as requested"
     if read_as == "release" or (read_as == "auto" and signs):
         data: Counts | Flows | Release = release_of(layout, absent=absent, withheld=withheld, step=step)
-        return Published(data, f"{layout.path.name} was read as a release, whose numbers may be inexact: {signs}.")
+        return Published(data, f"{name} was read as a release, whose numbers may be inexact: {signs}.")
     if layout.flows:
         data = flows_in(layout, step)
-        return Published(data, f"{layout.path.name} was read as exact flows of {data.people} people.")
+        return Published(data, f"{name} was read as exact flows of {data.people} people.")
     data = counts_of(layout, step)
     totals = data.totals
     if totals.min() == totals.max():
@@ -79,7 +82,7 @@ def read_published(
             f"of {totals.min()} to {totals.max()} people; who is not counted at a step is taken to be away. If numbers were "
             "changed to protect people, set `read_as='release'`"
         )
-    return Published(data, f"{layout.path.name} was read as exact counts {how_many}.")
+    return Published(data, f"{name} was read as exact counts {how_many}.")
 
 
 def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64]) -> str:
