@@ -160,16 +160,16 @@ def _assumed(found: Findings) -> Iterator[str]:
         beside = ", with the counts" if plan.with_counts else ""
         yield f"Flows are published, of windows of {window}{beside}: the points are people when a window begins or ends."
     yield {
-        "given": f"The attacker is taken to know that there are {people} people, as was set.",
-        "truth": f"The attacker is taken to know that there are {people} people, as the truth says.",
-        "counts": f"The counts say that there are {people} people.",
-        "largest total": f"Nobody said how many people there are: they are taken to be {people}, the largest total of a "
+        "given": f"The attacker is taken to know that there are {people:,} people, as was set.",
+        "truth": f"The attacker is taken to know that there are {people:,} people, as the truth says.",
+        "counts": f"The counts say that there are {people:,} people.",
+        "largest total": f"Nobody said how many people there are: they are taken to be {people:,}, the largest total of a "
         "step. If people come and go so that not all are ever counted at once, there are more of them.",
-        "estimate": f"Nobody said how many people there are, and the numbers are not exact: they are estimated to be {people}.",
+        "estimate": f"Nobody said how many people there are, and the numbers are not exact: they are estimated to be {people:,}.",
     }[_people_from(found)]
     if fewest < people:
         how = "are counted" if published.exact else "are estimated to be counted"
-        yield f"At a step, from {fewest} to {most} of them {how}; the others are taken to be away."
+        yield f"At a step, from {fewest:,} to {most:,} of them {how}; the others are taken to be away."
 
 
 def _observed(truth: Trajectories | None) -> float | None:

@@ -135,7 +135,8 @@ def histogram(title: str, values: Sequence[float], mark: float, *, xname: str, y
     heights = np.histogram(np.clip(values, 0, 1), edges)[0]
     top = max(int(heights.max()), 1)
     frame = _Frame((0.0, 1.0), (0.0, 1.12 * top), 270)
-    counts = [(float(n), str(n)) for n in range(0, top + 1, max(1, math.ceil(top / 4)))]
+    between = next(n * 10**power for power in range(12) for n in (1, 2, 5) if 4 * n * 10**power >= top)
+    counts = [(float(n), f"{n:,}") for n in range(0, top + 1, between)]
     drawn = frame.axes([(at / 4, f"{at / 4:.0%}") for at in range(5)], counts, xname, yname)
     width = frame.across(0.05) - frame.across(0.0) - 2
     for left, height in zip(edges[:-1].tolist(), heights.tolist(), strict=True):

@@ -145,10 +145,8 @@ class _Page:
         if self.given.exposed is not None:
             half, almost = self.given.exposed.half, self.given.exposed.almost_all
             by_chance = f"{half.by_chance:.1f}".removesuffix(".0")
-            text = "people with more than half of their time recovered"
-            found.append(
-                (f"{half.people} of {half.of}", text, f"{almost.people} with more than 90%; guessing {by_chance}")
-            )
+            text = f"of {words.plural(half.of, 'person', 'people')}, more than half of their time recovered"
+            found.append((f"{half.people:,}", text, f"{almost.people:,} with more than 90%; guessing {by_chance}"))
         if best.advantage is not None:
             found.append((words.percent(best.advantage.value), "advantage over chance", _interval(best.advantage)))
         if best.accuracy is not None:
@@ -190,7 +188,7 @@ class _Page:
             row: list[Any] = [f"{number}. {one.label}", *([one.included] if sample else [])]
             if best.accuracy is not None:
                 guess = f"guessing {_value(one.attacks['chance'].accuracy)}"
-                people = None if one.exposed is None else f"{one.exposed.half.people} of {one.exposed.half.of}"
+                people = None if one.exposed is None else f"{one.exposed.half.people:,} of {one.exposed.half.of:,}"
                 row += [best.advantage, people, _beside(_value(best.accuracy), guess), _km(best), _only(best.home)]
             else:
                 row += [f"{one.people:.0f}", best.uniqueness[1]]
@@ -238,7 +236,7 @@ class _Page:
         rows = []
         for one in expected.similar.releases:
             found = one.strongest.exposed
-            people = None if found is None else f"{found.half.people} of {found.half.of}"
+            people = None if found is None else f"{found.half.people:,} of {found.half.of:,}"
             rows.append(
                 [one.label, one.strongest.accuracy, people, _LABELS.get(one.strongest.attack, one.strongest.attack)]
             )
@@ -269,7 +267,7 @@ class _Page:
             [name, one.accuracy, one.chance, f"{one.orders} of {orders}", one.home, one.work]
             for name, one in zip(self.people[:_LISTED_PEOPLE], self.audit.people, strict=False)
         ]
-        rest = f" (the first {len(rows)} of {len(self.people)})" if len(self.people) > len(rows) else ""
+        rest = f" (the first {len(rows)} of {len(self.people):,})" if len(self.people) > len(rows) else ""
         head = [
             "Person",
             "time in the right place",
@@ -574,11 +572,11 @@ def _km(one: AttackRisk) -> str | None:
 def _count(found: Exposed, *, guessed: bool = False) -> str:
     """How many people are exposed, with limits and in how many row orders; or of how many guessing recovers that much."""
     if guessed:
-        return f"{found.by_chance:.1f}".removesuffix(".0") + f" of {found.of}"
+        return f"{found.by_chance:.1f}".removesuffix(".0") + f" of {found.of:,}"
     orders = len(found.by_order)
     limits = "" if found.share is None else f"{words.percent(found.share.low)} to {words.percent(found.share.high)}"
     always = f"{found.in_every_order} in all {orders} row orders" if orders > 1 and found.people else ""
-    return _beside(f"{found.people} of {found.of}", limits, always)
+    return _beside(f"{found.people:,} of {found.of:,}", limits, always)
 
 
 def _beside(number: str, *small: str) -> Markup:

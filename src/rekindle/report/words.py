@@ -54,17 +54,17 @@ def named(attack: str) -> str:
 
 def plural(number: int, one: str, several: str) -> str:
     """A number with its noun."""
-    return f"{number} {one if number == 1 else several}"
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def exposed(found: ExposedPeople) -> str:
     """Who is exposed, as the end of a sentence."""
     half, almost = found.half, found.almost_all
-    people = f"{half.people} of {plural(half.of, 'person', 'people')}"
+    people = f"{half.people:,} of {plural(half.of, 'person', 'people')}"
     are = "is" if half.people == 1 else "are"
     if almost.people == half.people:
         return f"{people} {are} almost wholly exposed"
-    return f"{people} {are} exposed" + (f", {almost.people} of them almost wholly" if almost.people else "")
+    return f"{people} {are} exposed" + (f", {almost.people:,} of them almost wholly" if almost.people else "")
 
 
 def headline(audit: Audit) -> str:
@@ -160,10 +160,10 @@ def _people(found: ExposedPeople) -> list[str]:
     orders = len(half.by_order)
     guessed = [_number(one.by_chance) for one in (half, almost)]
     sentences = [
-        f"More than half of their time was recovered, clearly above guessing, for {half.people} of "
-        f"{plural(half.of, 'person', 'people')}, more than 90% for {almost.people}."
+        f"More than half of their time was recovered, clearly above guessing, for {half.people:,} of "
+        f"{plural(half.of, 'person', 'people')}, more than 90% for {almost.people:,}."
         if half.people
-        else f"For none of the {half.of} people was more than half of their time recovered clearly above guessing."
+        else f"For none of the {half.of:,} people was more than half of their time recovered clearly above guessing."
     ]
     sentences[0] += f" Guessing alone would do so for {' and '.join(dict.fromkeys(guessed))}."
     if half.people and orders > 1:
@@ -305,7 +305,7 @@ def _shortly(one: ReleaseRisk) -> str:
     people = (
         "nobody exposed"
         if found is None or not found.half.people
-        else f"{found.half.people} of {found.half.of} exposed"
+        else f"{found.half.people:,} of {found.half.of:,} exposed"
     )
     return f"advantage {percent(_advantage(one).value)}, {people}, counts off by {error(_loss(one))}"
 
