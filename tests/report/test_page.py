@@ -236,7 +236,7 @@ def test_shows_both_axes_of_the_verdict_and_the_rule():
     assert (
         "Little on average, but 8 of 300 people are almost wholly exposed. High risk Do not publish as it is." in text
     )
-    assert text.index("8 of 300 people with more than half") < text.index("5% advantage over chance")
+    assert text.index("8 of 300 people, more than half") < text.index("5% advantage over chance")
     assert "On average: low, by the upper limit of the advantage over chance, 7%." in text
     assert "By people: high" in text
     assert RULE in text

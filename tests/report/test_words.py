@@ -104,6 +104,12 @@ def test_fewer_exposed_people_are_a_help():
     assert advice(made(around(0.5), 8, 8, defended=[fewer]))[0].startswith("Helps, but not enough. “fewer”")
 
 
+def test_a_few_exposed_people_less_are_no_clear_help():
+    few = release("few", around(0.5), 1835, 454, of=2000)
+    found = made(around(0.5), 1847, 435, 2000, defended=[few])
+    assert advice(found) == ["No clear help. “few”: advantage 50%, 1,835 of 2,000 exposed, counts off by 25%."]
+
+
 def test_a_sample_is_not_praised_for_those_it_leaves_out():
     sample = release("a sample of 10%", around(0.8), 8, 6, included=0.1)
     found = made(around(0.8), 6, 6, defended=[sample])

@@ -278,12 +278,11 @@ def advice(audit: Audit) -> list[str]:
 
 def _help(one: ReleaseRisk, given: ReleaseRisk) -> str:
     """How far a defence helps: enough, clearly or not, on average or for those who are exposed."""
-    before, after = (
-        (0 if found is None else found.half.people / found.half.of) for found in (given.exposed, one.exposed)
-    )
     if _is_low(one):
         return _HELP[0]
-    return _HELP[1] if after < before or _advantage(one).high < _advantage(given).low else _HELP[2]
+    before, after = (None if found is None else found.half.share for found in (given.exposed, one.exposed))
+    fewer = before is not None and after is not None and after.high < before.low
+    return _HELP[1] if fewer or _advantage(one).high < _advantage(given).low else _HELP[2]
 
 
 def _tried(audit: Audit) -> list[ReleaseRisk]:
