@@ -38,6 +38,8 @@ DENSE_UP_TO = 300
 """People up to whom segments are given by all likenesses; beyond, by lists of the most alike, nearly as well."""
 LISTED = 64
 CHUNK = 512
+CROWD = 256
+"""Where more kinds of segments meet than that, only so many are taken for alike because of it: those who are there longest."""
 GAP = 5e-3
 """The part of the total divergence that a better assignment by lists might save at most."""
 
@@ -119,7 +121,7 @@ class _Segments:
     begin, place, time
         The time of the segments of kind k is at begin[k] ... begin[k + 1]: places and (weighted) steps there.
     there_begin, there, share
-        The kinds that visit place p are at there_begin[p] ... there_begin[p + 1], with their shares of time.
+        The kinds that visit place p are at there_begin[p] ... there_begin[p + 1], by their shares of time, with these.
     first, last
         (kinds,) int32: the places in which the segments of each kind begin and end; of one of them, if they may differ.
     """
@@ -165,7 +167,7 @@ class _Segments:
         visited, time = place[entry], steps[entry] ** power * weight[place[entry]]
         of_kind = np.repeat(np.arange(len(first), dtype=np.int32), number)
         share = time / np.add.reduceat(time, own[:-1])[of_kind]
-        order = np.argsort(visited, kind="stable")
+        order = np.lexsort((share, visited))
         there_begin = np.concatenate([[0], np.cumsum(np.bincount(visited, minlength=len(weight)))]).astype(np.int64)
         ways = tracks[first, begin], tracks[first, end - 1]
         return cls(
@@ -247,6 +249,7 @@ class _Divergences:
         segments = links.parts[part]
         self.there = (segments.there_begin, segments.there, segments.share)
         self.kinds = len(segments.begin) - 1
+        self.crowds = _crowds(*self.there, self.kinds)
         self.own = (links.has, links.begin, links.place, links.time)
         nowhere = np.full(links.order.shape[1], -1, np.int32)
         before, after = nowhere, nowhere
@@ -264,7 +267,7 @@ class _Divergences:
 
         def work(span: slice) -> None:
             _scan(
-                span.start, rows[span], self.part, self.own, self.there, self.ends, prices, by_price, equal,
+                span.start, rows[span], self.part, self.own, self.there, self.crowds, self.ends, prices, by_price, equal,
                 columns[span], costs[span], bound[span],
             )  # fmt: skip
 
@@ -364,10 +367,26 @@ def _others(person, part, own, spent, visited):
     return size, total
 
 
+def _crowds(
+    there_begin: NDArray[np.int64], there: NDArray[np.int32], share: NDArray[np.float64], kinds: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Number the places where a crowd meets, -1 for the others; and for each of them the share of every kind's time there."""
+    size = np.diff(there_begin)
+    crowded = np.flatnonzero(size > CROWD)
+    number = np.full(len(size), -1, np.int64)
+    number[crowded] = np.arange(len(crowded))
+    shares = np.zeros((len(crowded), kinds))
+    for row, place in enumerate(crowded):
+        entries = slice(there_begin[place], there_begin[place + 1])
+        shares[row, there[entries]] = share[entries]
+    return number, shares
+
+
 @compiled()
-def _scan(first, rows, part, own, there, ends, prices, by_price, equal, columns, costs, bound):
+def _scan(first, rows, part, own, there, crowds, ends, prices, by_price, equal, columns, costs, bound):
     """List the segments that are most like the other time of each person."""
     there_begin, kinds_there, share = there
+    crowd_of, share_in = crowds
     size, places = len(prices), len(there_begin) - 1
     spent, visited = np.zeros(places), np.empty(places, np.int64)
     like = np.zeros(size)
@@ -378,19 +397,40 @@ def _scan(first, rows, part, own, there, ends, prices, by_price, equal, columns,
     half = 0.5 / math.log(2.0)
     for at in range(len(rows)):
         known = 0
+        crowded = 0
         seen, total = _others(rows[at], part, own, spent, visited)
         for one in range(seen):
             place = visited[one]
             a = spent[place] / total
             spent[place] = 0.0
             less = a * math.log(a)
-            for entry in range(there_begin[place], there_begin[place + 1]):
-                kind, b = kinds_there[entry], share[entry]
+            begin, end = there_begin[place], there_begin[place + 1]
+            crowd = crowd_of[place] >= 0
+            if crowd:
+                visited[crowded] = place
+                spent[place] = a
+                crowded += 1
+                begin = end - CROWD
+            b = alike = 0.0
+            for entry in range(begin, end):
+                kind = kinds_there[entry]
                 if not met[kind]:
                     met[kind] = True
                     found[known] = kind
                     known += 1
-                like[kind] += half * ((a + b) * math.log(a + b) - less - b * math.log(b))
+                if crowd:
+                    continue
+                if share[entry] != b:  # many have the same
+                    b = share[entry]
+                    alike = half * ((a + b) * math.log(a + b) - less - b * math.log(b))
+                like[kind] += alike
+        for one in range(crowded):
+            place = visited[one]
+            for other in range(known):
+                b = share_in[crowd_of[place], found[other]]
+                if b > 0.0:
+                    like[found[other]] += _likeness(spent[place], b)
+            spent[place] = 0.0
         for one in range(known):
             cost[one] = max(1.0 - like[found[one]], 0.0) + _seams(rows[at], found[one], ends)
             like[found[one]] = 0.0

@@ -27,7 +27,7 @@ RETURN = 2.0
 
 DENSE_UP_TO = 200
 """People who may move at a tick up to whom all their prices are compared; beyond, lists of the nearest arrivals."""
-NEAREST = 24
+NEAREST = 64
 STEPS = (0.5, 0.1, 0.02)
 """How long the lists are, and the steps by which prices rise in the auctions, in units of the smallest distance."""
 
@@ -299,29 +299,10 @@ def _match_lists(step, change, xy, near, before, seen, prices):
     listed = np.full((size, NEAREST + 2), -1, np.int32)
     costs = np.full((size, NEAREST + 2), np.inf)
     bound = np.empty(size)
-    value = np.empty(arriving)
+    market = (arriving, goals, column_of, begin, price, np.empty(max(arriving, NEAREST + 2)))
+    known = (xy, near, before, seen, prices)
     for row in range(size):
-        full = True
-        if row < first_away:
-            full = _list_nearest(row, arriving, column_of, step, xy, near, before, seen, prices, listed, costs, bound)
-        if not full or row >= first_away:
-            _list_best(
-                row,
-                arriving,
-                goals,
-                column_of,
-                begin,
-                price,
-                step,
-                xy,
-                before,
-                seen,
-                prices,
-                value,
-                listed,
-                costs,
-                bound,
-            )
+        _list_best(row, market, step, known, listed, costs, bound)
     row_of = np.arange(size)
     for turn in range(len(STEPS)):
         free = row_of.copy()
@@ -331,23 +312,7 @@ def _match_lists(step, change, xy, near, before, seen, prices):
         while len(free):
             free = bid(free, row_of, listed, costs, bound, begin, price, owner, STEPS[turn], STEPS[turn] / 2)
             for parked in free:
-                _list_best(
-                    parked,
-                    arriving,
-                    goals,
-                    column_of,
-                    begin,
-                    price,
-                    step,
-                    xy,
-                    before,
-                    seen,
-                    prices,
-                    value,
-                    listed,
-                    costs,
-                    bound,
-                )
+                _list_best(parked, market, step, known, listed, costs, bound)
     chosen = np.empty(size, np.int64)
     for column in range(count):
         for at in range(begin[column], begin[column + 1]):
@@ -373,40 +338,19 @@ def _list_others(row, column_of, step, prices, listed, costs):
 
 
 @compiled()
-def _list_nearest(row, arriving, column_of, step, xy, near, before, seen, prices, listed, costs, bound):
-    """List the nearest arrivals of a person who is somewhere; False if too few of them are near."""
-    place = step[2][row]
-    filled = _list_others(row, column_of, step, prices, listed, costs)
-    found = 0
-    for goal in near[place]:
-        column = column_of[goal]
-        if column < 0 or column >= arriving:
-            continue
-        if found == NEAREST:
-            # A bound must not be below the best of the list.
-            least = costs[row, :filled].min()
-            bound[row] = max(least, math.hypot(xy[goal, 0] - xy[place, 0], xy[goal, 1] - xy[place, 1]) + step[1][row])
-            return True
-        listed[row, filled] = column
-        costs[row, filled] = _price(row, goal, step, xy, before, seen, prices)
-        filled += 1
-        found += 1
-    bound[row] = np.inf
-    return found == arriving
-
-
-@compiled()
-def _list_best(
-    row, arriving, goals, column_of, begin, price, step, xy, before, seen, prices, value, listed, costs, bound
-):
+def _list_best(row, market, step, known, listed, costs, bound):
     """List the best arrivals of a person at the prices of the day."""
+    arriving, goals, column_of, begin, price, value = market
+    xy, _, before, seen, prices = known
+    if row < step[3] and _list_near(row, market, step, known, listed, costs, bound):
+        return
     filled = _list_others(row, column_of, step, prices, listed, costs)
     for column in range(arriving):
         value[column] = _price(row, goals[column], step, xy, before, seen, prices) + price[begin[column]]
     bound[row] = np.inf
     limit = np.inf
     if arriving > NEAREST:
-        limit = np.partition(value, NEAREST)[NEAREST]
+        limit = np.partition(value[:arriving], NEAREST)[NEAREST]
         bound[row] = limit
     # Among arrivals that are as good, everyone begins with another one.
     for kind in range(2):
@@ -416,6 +360,70 @@ def _list_best(
                 listed[row, filled] = column
                 costs[row, filled] = value[column] - price[begin[column]]
                 filled += 1
+
+
+@compiled()
+def _list_near(row, market, step, known, listed, costs, bound):
+    """List the best arrivals of a person who is somewhere, from the nearest on; False if a better one may be farther away.
+
+    All that are farther than an arrival cost at least as much as one at its distance straight ahead, were it free.
+    """
+    arriving, _, column_of, begin, price, value = market
+    xy, near, before, _, prices = known
+    rows, row_cost, row_place, _, _ = step
+    place, came_from = row_place[row], before[rows[row]]
+    x, y = xy[place, 0], xy[place, 1]
+    ahead_x, ahead_y = 2 * x - xy[came_from, 0], 2 * y - xy[came_from, 1]
+    ahead = math.sqrt((ahead_x - x) ** 2 + (ahead_y - y) ** 2)
+    first = _list_others(row, column_of, step, prices, listed, costs)
+    filled, full = first, first + NEAREST
+    best = np.inf
+    for at in range(first):
+        best = min(best, costs[row, at] + price[begin[listed[row, at]]])
+    beyond = np.inf
+    last = len(near[place]) - 1
+    for rank in range(last + 1):
+        goal = near[place, rank]
+        column = column_of[goal]
+        arrival = 0 <= column < arriving
+        if not arrival and (rank < last or last + 1 == len(xy)):
+            continue
+        far = math.sqrt((xy[goal, 0] - x) ** 2 + (xy[goal, 1] - y) ** 2)
+        least = max(far, far + AHEAD * (far - ahead)) + row_cost[row]
+        if filled == full and least >= value[first]:
+            beyond = min(beyond, least)
+            break
+        if rank == last and last + 1 < len(xy):
+            beyond = min(beyond, least)
+        if not arrival:
+            continue
+        cost = far + AHEAD * math.sqrt((xy[goal, 0] - ahead_x) ** 2 + (xy[goal, 1] - ahead_y) ** 2) + row_cost[row]
+        worth = cost + price[begin[column]]
+        best = min(best, worth)
+        # A heap, the worst on top.
+        if filled < full:
+            at = filled
+            filled += 1
+            while at > first and value[(at - first - 1) // 2 + first] < worth:
+                above = (at - first - 1) // 2 + first
+                value[at], listed[row, at], costs[row, at] = value[above], listed[row, above], costs[row, above]
+                at = above
+        else:
+            beyond = min(beyond, max(worth, value[first]))
+            if worth >= value[first]:
+                continue
+            at = first
+            while True:
+                below = 2 * (at - first) + 1 + first
+                if below + 1 < full and value[below + 1] > value[below]:
+                    below += 1
+                if below >= full or value[below] <= worth:
+                    break
+                value[at], listed[row, at], costs[row, at] = value[below], listed[row, below], costs[row, below]
+                at = below
+        value[at], listed[row, at], costs[row, at] = worth, column, cost
+    bound[row] = beyond
+    return best <= beyond
 
 
 @compiled()
