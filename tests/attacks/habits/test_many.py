@@ -142,13 +142,19 @@ def test_a_segment_costs_the_divergence_from_a_persons_other_time(truth, cuts):
         found = costs.between(np.arange(people), parts[part].kind)
         np.testing.assert_allclose(found, plain, atol=1e-9)
         np.testing.assert_allclose(costs.of(parts[part].kind), np.diag(plain), atol=1e-9)
-        listed = costs.scan(np.arange(people), np.zeros(costs.kinds), 0.0)
-        for person in range(people):
-            there = listed.columns[person] >= 0
-            by_kind = dict(zip(listed.columns[person][there].tolist(), listed.costs[person][there], strict=True))
-            for kind, cost in by_kind.items():
-                assert cost == pytest.approx(plain[person][int(np.argmax(parts[part].kind == kind))], abs=1e-9)
-            assert min(by_kind.values()) == pytest.approx(min(plain[person]), abs=1e-9)
+        for crowd in (relink.CROWD, 1):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(relink, "CROWD", crowd)
+                listed = relink._Divergences(links, part).scan(np.arange(people), np.zeros(costs.kinds), 0.0)
+            for person in range(people):
+                there = listed.columns[person] >= 0
+                by_kind = dict(zip(listed.columns[person][there].tolist(), listed.costs[person][there], strict=True))
+                for kind, cost in by_kind.items():
+                    exact = plain[person][int(np.argmax(parts[part].kind == kind))]
+                    # Who is lost in a crowd counts as somebody who shares no place.
+                    assert cost == pytest.approx(exact, abs=1e-9) or (crowd == 1 and cost == 1.0 > exact)
+                if crowd > 1:
+                    assert min(by_kind.values()) == pytest.approx(min(plain[person]), abs=1e-9)
 
 
 def test_links_by_lists_are_nearly_as_good_as_by_all_pairs(monkeypatch):

@@ -52,6 +52,8 @@ GAINS = (0.0, 6.0)
 RELATIVE_GAINS = (-0.4, 2.0)
 RELATIVE_GAINS_OF_MANY = (-0.03, 0.005)
 """Between which gains the fit was made: nothing is concluded from what lies beyond."""
+ROWS = 4096
+"""How many people are looked at at a time: all their terms would take more memory than all answers."""
 SECOND_DAY = 1.5
 """Days from which on people can be seen to repeat themselves."""
 
@@ -105,10 +107,14 @@ def calibrate(
     counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float32]:
     """Turn what is known of each point into the chance that it is right: (people, ticks) float32; see `terms`."""
-    found = terms(probability, votes, lengths, gains, counted)
     weights = WEIGHTS_OF_MANY if gains.of_many else WEIGHTS
-    odds = sum(weight * found[name] for name, weight in weights.items())
-    return np.asarray(1 / (1 + np.exp(-np.asarray(odds))), dtype=np.float32)
+    mean = _mean_vote(votes, lengths, counted)
+    chances = np.empty(probability.shape, np.float32)
+    for begin in range(0, len(chances), ROWS):
+        rows = slice(begin, begin + ROWS)
+        found = _terms(probability[rows], votes[rows], mean, gains)
+        chances[rows] = 1 / (1 + np.exp(-sum(weight * found[name] for name, weight in weights.items())))
+    return chances
 
 
 def terms(
@@ -135,10 +141,21 @@ def terms(
     counted
         (people, ticks) bool: the points at which a person is not away, those that voters agree on; None for all.
     """
+    return _terms(probability, votes, _mean_vote(votes, lengths, counted), gains)
+
+
+def _mean_vote(
+    votes: NDArray[np.floating], lengths: NDArray[np.int64], counted: NDArray[np.bool_] | None
+) -> np.floating:
+    """How far the voters agree on all people."""
     if counted is None:
-        mean = np.average(votes.mean(axis=0), weights=lengths)
-    else:
-        mean = np.average(votes, weights=counted * lengths)
+        return np.float64(np.average(votes.mean(axis=0), weights=lengths))
+    return np.float64(np.average(votes, weights=counted * lengths))
+
+
+def _terms(
+    probability: NDArray[np.floating], votes: NDArray[np.floating], mean: np.floating, gains: Gains
+) -> dict[str, NDArray[np.float64]]:
     overall = np.maximum(_log_odds(mean, 0.02), LEAST_ALL_VOTES)
     point = _log_odds(votes, 0.05)
     return {

@@ -369,8 +369,8 @@ def _others(person, part, own, spent, visited):
 
 def _crowds(
     there_begin: NDArray[np.int64], there: NDArray[np.int32], share: NDArray[np.float64], kinds: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Number the places where a crowd meets, -1 for the others; and for each of them the share of every kind's time there."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
+    """Number the places where a crowd meets, -1 for the others; for each, the share of every kind's time; how many are a crowd."""
     size = np.diff(there_begin)
     crowded = np.flatnonzero(size > CROWD)
     number = np.full(len(size), -1, np.int64)
@@ -379,14 +379,14 @@ def _crowds(
     for row, place in enumerate(crowded):
         entries = slice(there_begin[place], there_begin[place + 1])
         shares[row, there[entries]] = share[entries]
-    return number, shares
+    return number, shares, CROWD
 
 
 @compiled()
 def _scan(first, rows, part, own, there, crowds, ends, prices, by_price, equal, columns, costs, bound):
     """List the segments that are most like the other time of each person."""
     there_begin, kinds_there, share = there
-    crowd_of, share_in = crowds
+    crowd_of, share_in, most = crowds
     size, places = len(prices), len(there_begin) - 1
     spent, visited = np.zeros(places), np.empty(places, np.int64)
     like = np.zeros(size)
@@ -410,7 +410,7 @@ def _scan(first, rows, part, own, there, crowds, ends, prices, by_price, equal, 
                 visited[crowded] = place
                 spent[place] = a
                 crowded += 1
-                begin = end - CROWD
+                begin = end - most
             b = alike = 0.0
             for entry in range(begin, end):
                 kind = kinds_there[entry]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.attacks.habits.blocks import Block, group
-from rekindle.attacks.habits.consensus import align, decode
+from rekindle.attacks.habits.consensus import DENSE_UP_TO, align, decode
 from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
 from rekindle.attacks.habits.flows import pull_back, track_flows
@@ -327,8 +327,10 @@ def measure_gains(
 def vote(problem: Problem, tracks: NDArray[np.int32], voters: Sequence[Answer]) -> NDArray[np.float32]:
     """Count the voters that have each person where the result has them: (people, ticks) float32 shares."""
     votes = np.zeros(tracks.shape, np.float32)
-    for voter in _aligned(problem, [tracks, *(voter.tracks for voter in voters)], 0, rounds=1)[1:]:
-        votes += voter == tracks
+    # Many people are compared with one voter at a time, which takes less memory.
+    for some in [voters] if len(tracks) <= DENSE_UP_TO else [[voter] for voter in voters]:
+        for voter in _aligned(problem, [tracks, *(voter.tracks for voter in some)], 0, rounds=1)[1:]:
+            votes += voter == tracks
     return votes / np.float32(len(voters))
 
 
