@@ -90,14 +90,16 @@ def test_a_number_that_no_count_is(tmp_path):
 def test_names_and_dates_that_others_use_are_understood_and_said(tmp_path):
     path = tmp_path / "a.csv"
     rows = [
-        f"{'%02d.03.2024 %02d:00' % (1 + step // 24, step % 24)};{name};{number}"
+        f"{1 + step // 24:02d}.03.2024 {step % 24:02d}:00;{name};{number}"
         for step, line in enumerate(VALUES)
         for name, number in zip("abc", line, strict=True)
     ]
     path.write_text("\n".join(["Time;District;Visitors", *rows]))
     found = read_published(path, PLACES)
     assert found.data == rk.Counts(VALUES, PLACES, CALENDAR)
-    assert found.note.startswith("a.csv (with 'Time' as datetime, 'District' as location, 'Visitors' as count) was read")
+    assert found.note.startswith(
+        "a.csv (with 'Time' as datetime, 'District' as location, 'Visitors' as count) was read"
+    )
 
 
 def test_names_of_locations_in_wide_form_are_theirs(tmp_path):

@@ -116,7 +116,7 @@ class Layout:
 
 def _with_our_names(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
     """Call the columns of a table as we do, where the names that others give them are known; and what they were called."""
-    known = {}
+    known: dict[str, str] = {}
     for role in ("datetime", "location", "count"):
         found = [name for name in known_column(table.columns, role) if name not in known.values()]
         if role not in table.columns and len(found) == 1:
