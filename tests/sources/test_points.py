@@ -261,6 +261,8 @@ def read_frame(frame):
         ("user_id", "tracked_at", "latitude", "longitude"),  # trackintel
         ("traj_id", "t", "y", "x"),  # movingpandas
         ("User", "Timestamp", "LAT", "Lon"),
+        ("subscriber", "timestamp", "lat", "lng"),  # operators
+        ("IMSI", "timestamp", "lat", "lng"),
     ],
 )
 def test_known_columns(tmp_path, columns):
@@ -284,6 +286,8 @@ def test_columns_by_name_and_missing_columns(tmp_path):
     file.write_text("uid,user,time,lat,lng\na,b,2020-01-01,1,2\n")
     with pytest.raises(InvalidFile, match=r"\['uid', 'user'\] could each be the person"):
         read_points(file)
+    file.write_text("device_id,subscriber_id,traj_id,time,lat,lng\nx,ann,y,2020-01-01,1,2\n")
+    assert collect(read_points(file).frame)["person"].to_list() == ["ann"]
 
 
 def test_files_folders_globs_and_parquet(tmp_path):

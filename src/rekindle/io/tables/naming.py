@@ -22,9 +22,16 @@ KNOWN_NAMES = {
 """The column names that are recognised: our own, those of operators, scikit-mobility, trackintel and movingpandas. The last
 two are those of published tables."""
 
-_OTHERWISE = {"person": ("traj_id", "trajectory_id"), "location": ("id", "name")}
-"""Names that count only where there is none of the others: a trajectory is a person where nothing names the person."""
-
+_OTHERWISE = {
+    "person": (
+        ("subscriber", "subscriber_id", "imsi", "msisdn", "customer", "customer_id", "caller", "caller_id"),
+        ("device", "device_id", "phone", "phone_id", "sim", "sim_id", "imei"),
+        ("traj_id", "trajectory_id"),
+    ),
+    "location": (("id", "name"),),
+}
+"""Names that count only where there is none of those before: a device, and then a trajectory, is a person where nothing else
+names the person."""
 
 _WORDS = {"lat": "latitude", "lng": "longitude"}
 
@@ -32,7 +39,7 @@ _WORDS = {"lat": "latitude", "lng": "longitude"}
 def known_column(columns: Iterable[str], role: str) -> list[str]:
     """The columns whose names are known for a role: none, the one, or several; one that has the role's name is the one."""
     columns = list(columns)
-    for names in ((role,), KNOWN_NAMES[role], _OTHERWISE.get(role, ())):
+    for names in ((role,), KNOWN_NAMES[role], *_OTHERWISE.get(role, ())):
         if found := [column for column in columns if str(column).strip().lower() in names]:
             return found
     return []
