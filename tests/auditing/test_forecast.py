@@ -13,12 +13,6 @@ class Enough(Exception):  # noqa: N818
     """What was to be seen was seen."""
 
 
-@pytest.fixture(autouse=True)
-def speed(monkeypatch):
-    """A machine of a known speed."""
-    monkeypatch.setattr(entry, "measure_slowness", lambda: 1.0)
-
-
 def crowd(people, days):
     places = np.stack(np.meshgrid(np.arange(10.0), np.arange(10.0)), axis=-1).reshape(-1, 2)
     cells = np.zeros((people, 48 * days), np.int32)

@@ -9,7 +9,7 @@ import pytest
 from tests.small import random_truth
 
 import rekindle as rk
-from rekindle.auditing import Family, entry, search
+from rekindle.auditing import Family, search
 from rekindle.auditing.families import families_of
 from rekindle.auditing.recommendation import judge_release
 from rekindle.auditing.search import pick
@@ -228,7 +228,6 @@ def test_time_that_is_up(truth, monkeypatch):
 
 def test_what_was_found_in_half_of_the_time_is_confirmed(truth, monkeypatch):
     monkeypatch.setattr(search, "_SEARCHED", 0.0)
-    monkeypatch.setattr(entry, "measure_slowness", lambda: 1.0)
     found = small(truth, time_budget="10min")
     assert found.chosen is not None
     assert found.release is not None

@@ -19,12 +19,6 @@ def city(tmp_path_factory):
     return path
 
 
-@pytest.fixture(autouse=True)
-def ordinary(monkeypatch):
-    """To time the machine takes a second, and matters to nobody here."""
-    monkeypatch.setattr(search, "measure_slowness", lambda: 1.0)
-
-
 def run(city, out, *arguments):
     quick = [
         "--attack",
