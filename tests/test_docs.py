@@ -20,11 +20,21 @@ BLOCK = re.compile(
 
 PYTHON, SHELL = {"python"}, {"sh", "bash"}
 
+LONG = ("guides/auditing", "guides/flows", "guides/recommending", "guides/towers", "guides/your-release", "tutorial")
+"""Pages whose code takes more than a second or two."""
+
 
 def blocks(page):
     for match in BLOCK.finditer(page.read_text()):
         if match["language"] in PYTHON | SHELL and not match["mark"]:
             yield match["language"], match["code"]
+
+
+def pages_with_code():
+    for page in PAGES:
+        if any(blocks(page)):
+            slow = page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/") in LONG
+            yield pytest.param(page, marks=[pytest.mark.slow] if slow else [], id=page.stem)
 
 
 def commands(code):
@@ -64,7 +74,7 @@ def reader(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", pages_with_code())
 def test_code_on_this_page_runs(page, reader, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = list(blocks(page))

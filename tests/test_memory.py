@@ -43,6 +43,7 @@ def test_under_the_limit_of_the_shell(crowd):
     assert not (crowd / "out").exists()
 
 
+@pytest.mark.slow
 def test_under_the_limit_of_a_control_group(crowd):
     try:
         GROUP.mkdir()

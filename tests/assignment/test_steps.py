@@ -308,6 +308,7 @@ def test_transport_of_nobody() -> None:
     assert (solved.cost, solved.gap, len(solved.people)) == (0.0, 0.0, 0)
 
 
+@pytest.mark.slow
 def test_works_without_the_compiler() -> None:
     code = """
         import warnings; warnings.simplefilter("error")

@@ -149,7 +149,7 @@ def test_progress_goes_from_nothing_to_everything(truth):
 def test_the_forecast_counts_the_tasks(truth, tmp_path):
     told = []
     defences = [Suppress(below=2), GeometricNoise(epsilon=1, per="event"), CoarserSpace(km=2)]
-    small_audit(truth, defences=defences, cache=tmp_path, announce=told.append)
+    small_audit(truth, defences=defences, membership="none", cache=tmp_path, announce=told.append)
     done = len(list(tmp_path.glob("*.npz")))
     (ahead,) = told
     assert ahead.tasks == pytest.approx(done, rel=0.25)

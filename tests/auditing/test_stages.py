@@ -18,7 +18,7 @@ def truth():
 @pytest.fixture(scope="module")
 def found(truth):
     defences = [Suppress(below=2), GeometricNoise(epsilon=0.3, per="event"), CoarserSpace(km=2), Sample(share=0.5)]
-    return audit(truth, attacks=[rk.Enhanced()], defences=defences, seeds=2, workers=1)
+    return audit(truth, attacks=[rk.Enhanced()], defences=defences, seeds=2, membership="none", workers=1)
 
 
 def accuracy(counts, truth, seed):
@@ -150,6 +150,6 @@ def test_two_locations_at_the_same_coordinates():
     xy = city.locations.xy_km.copy()
     xy[1] = xy[0]
     truth = rk.Trajectories(city.cells, rk.Locations(xy), city.calendar)
-    found = audit(truth, attacks=[rk.Enhanced()], seeds=1, workers=1)
+    found = audit(truth, attacks=[rk.Enhanced()], seeds=1, membership="none", workers=1)
     assert len(found.releases) + len(found.left_out) == 9
     assert any(release.label.startswith("Cells") for release in found.releases)

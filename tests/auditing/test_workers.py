@@ -169,6 +169,7 @@ def test_a_process_that_dies_costs_nothing(tmp_path):
     assert runner.done == 5
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_processes_that_keep_dying_are_given_up():
     with pytest.raises(rk.errors.Stopped, match="keep dying"):

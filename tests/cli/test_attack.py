@@ -248,6 +248,7 @@ def test_a_damaged_recovery(data, tmp_path, capsys):
             assert message.startswith("Error: out/recovery.json:") or "day-0000.parquet" in message
 
 
+@pytest.mark.slow
 def test_a_real_process(data):
     process = rekindle("attack", data, "--out", "out", env={**os.environ, "COLUMNS": "40"})
     out, err = process.communicate(timeout=60)

@@ -88,6 +88,7 @@ def test_the_guard_can_see(work):
     (home / "guard" / "tried").unlink()
 
 
+@pytest.mark.slow
 def test_without_any_network_device(work, tmp_path):
     """In a network namespace of its own there is not even a loopback."""
     home, _ = work

@@ -67,7 +67,7 @@ def test_few_people_are_mapped_exactly(pair: tuple[Trajectories, Trajectories]) 
     assert found.total_error_km == pytest.approx(errors[linear_sum_assignment(errors)].sum(), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=25)
 @given(pairs(equal=True), st.sampled_from([1e-1, 1e-3]))
 def test_many_people_are_mapped_within_the_gap(pair: tuple[Trajectories, Trajectories], gap: float) -> None:
     found = map_people(*pair, dense_up_to=0, gap=gap)

@@ -177,6 +177,14 @@ def _log_interval(low: NDArray[np.float64], high: NDArray[np.float64], scale: fl
 
 def _geometric(low: NDArray[np.float64], high: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Log of the probability of whole numbers from low to high under two-sided geometric noise; -inf where there is none."""
+    if np.array_equal(low, high) and (most := np.abs(low).max(initial=0)) < low.size // 2:
+        # Single numbers, few of them different: each is computed once. The noise is the same below 0 and above it.
+        each = np.arange(most + 1.0)
+        return np.asarray(_geometric_interval(each, each, scale)[np.abs(low).astype(np.int64)])
+    return _geometric_interval(low, high, scale)
+
+
+def _geometric_interval(low: NDArray[np.float64], high: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     ratio = np.exp(-1.0 / scale)
     empty = low > high
     turn = low + high < 0

@@ -14,6 +14,7 @@ import rekindle as rk
 figures = rk.figures
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_no_matplotlib_and_no_figure_needs_pyplot():
     code = (
         "import sys, rekindle as rk\n"
