@@ -30,7 +30,7 @@ from rekindle.io.tables.published import read_published
 from rekindle.io.tables.trajectories import read_trajectories, write_trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.sources import read_cabspotting, read_geolife, read_points, read_porto
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 TEXTS = tuple(
     """||0|-0|-0.0|1|2|3|1.0|1e3|-1|nan|NaN|inf|-Infinity|1e400|0x10|1_0|9223372036854775807|9223372036854775808|é|😀|٣|

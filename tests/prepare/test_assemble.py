@@ -1,5 +1,6 @@
 """From records to trajectories, and the dataset folder."""
 
+import gc
 import json
 from datetime import timedelta
 
@@ -163,7 +164,7 @@ def test_nothing_is_overwritten_or_left_half_written(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rekindle.prepare.assemble.write_table", interrupted)
+    monkeypatch.setattr("rekindle.prepare.tables.write_table", interrupted)
     for target in (out, tmp_path / "new"):
         with pytest.raises(KeyboardInterrupt):
             prepared.write(target, overwrite=True)
@@ -192,3 +193,35 @@ def test_call_records_keep_their_towers():
         prepare_points(points, places=Towers(towers), fill="linear")
     with pytest.raises(InvalidSetting, match="`places`"):
         prepare_points(points)
+
+
+def test_a_long_truth_is_written_in_parts(tmp_path, monkeypatch):
+    """Many points in several parts of people, and more rows of truth than a file takes, are the same dataset."""
+    points = points_from_frame(some_points())
+    whole = prepare_points(points)
+    whole.write(tmp_path / "one", flows=True)
+    monkeypatch.setattr("rekindle.sources.engine._ROWS_A_PART", 1)
+    monkeypatch.setattr("rekindle.prepare.tables.ROWS_A_FILE", 100)
+    parts = prepare_points(points)
+    assert len(parts.spells.frames) > 1
+    assert parts.truth == whole.truth
+    assert parts.info == whole.info
+    parts.write(tmp_path / "two", flows=True)
+    assert len(list((tmp_path / "two" / "truth").iterdir())) > whole.people
+    assert (tmp_path / "two" / "truth").stat().st_mode & 0o077 == 0
+    one, two = read_dataset(tmp_path / "one"), read_dataset(tmp_path / "two")
+    assert (two.truth, two.counts, two.flows, two.info) == (one.truth, one.counts, one.flows, one.info)
+    assert files(tmp_path / "one")["filled.csv"] == (tmp_path / "two" / "filled.csv").read_bytes()
+    sensitive = read_mark(tmp_path / "two").sensitive_files(tmp_path / "two")
+    assert {path.parent.name for path, _ in sensitive} == {"truth", "two"}
+
+
+def test_nothing_stays_in_the_folder_for_temporary_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    prepared = prepare_points(points_from_frame(some_points()))
+    prepared.write(tmp_path / "out")
+    kept = [path for path in tmp_path.iterdir() if path.name != "out"]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept)
+    del prepared
+    gc.collect()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

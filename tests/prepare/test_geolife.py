@@ -13,7 +13,7 @@ from tests.sources.raw import (
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.prepare import Area, Grid, prepare_geolife
 from rekindle.sources import read_geolife
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 
 def walk(root, person, start, hours, lat=39.95):

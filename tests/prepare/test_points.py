@@ -11,7 +11,7 @@ from tests.sources.raw import (
     write_cabs,
 )
 
-from rekindle.prepare import Grid, fill_steps, prepare_points
+from rekindle.prepare import Grid, prepare_points
 from rekindle.sources import points_from_frame, read_cabspotting
 
 
@@ -50,7 +50,7 @@ def test_finer_steps_joined_again_are_the_coarser_steps(rows):
         steps = np.flatnonzero(seen)
         joined, first = np.unique(steps // 2, return_index=True)
         assert np.array_equal(joined, np.flatnonzero(expected_seen))
-        before, _, _ = fill_steps(joined, coarse.truth.steps, "last")
+        before = np.maximum(np.searchsorted(joined, np.arange(coarse.truth.steps), side="right") - 1, 0)
         assert np.array_equal(own[steps[first]][before], expected)
 
 

@@ -9,7 +9,7 @@ from tests.real import folder
 
 from rekindle.prepare import Grid, prepare_geolife, prepare_points, prepare_porto
 from rekindle.sources import read_cabspotting, read_geolife, read_porto
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 pytestmark = pytest.mark.real
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rekindle.prepare import select
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 
 def lazy(**columns):

@@ -15,7 +15,7 @@ from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.model import Locations
 from rekindle.prepare import Grid, Towers, prepare_geolife, prepare_points, prepare_porto
 from rekindle.sources import points_from_frame, read_cabspotting, read_geolife, read_points, read_porto
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 pytestmark = pytest.mark.slow
 

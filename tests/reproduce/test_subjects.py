@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import polars as pl
 import pytest
+from tests.prepare.made import locate
 from tests.small import random_truth
 from tests.sources.raw import porto_row, some_porto_rows, write_geolife, write_porto
 
@@ -27,11 +28,11 @@ def test_porto_grid_is_the_published_one(name):
     assert places.ids[:2] == ("(0, 0)", "(0, 1)")
     first = {"Porto 3x3": [-715.0, 4700.0], "Porto 7x7": [-717.5, 4695.5]}[name]  # as in the published files
     assert places.xy_km[0].tolist() == first
-    same, cells = grid.locate(places.lat_lng, places.lat_lng)
+    same, cells = locate(grid, places.lat_lng)
     assert same == places
     assert cells.tolist() == list(range(len(places)))
     far = np.array([[41.9, -8.6], [40.5, -8.6]])  # to the north and to the south of it
-    assert (grid.locate(far, far)[1] // grid.side).tolist() == [0, grid.side - 1]
+    assert (locate(grid, far)[1] // grid.side).tolist() == [0, grid.side - 1]
 
 
 def test_published_porto_cells_cover_six_square_km():

@@ -2,7 +2,7 @@ import pytest
 
 from rekindle.errors import InvalidFile
 from rekindle.sources import read_cabspotting
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 GOOD = "37.75134 -122.39488 0 1213084687\n37.75136 -122.39527 0 1213084659\n"
 

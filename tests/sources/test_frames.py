@@ -8,7 +8,7 @@ from tests.sources.raw import some_points
 
 from rekindle.errors import InvalidData
 from rekindle.sources import points_from_frame
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 pandas = pytest.importorskip("pandas")
 

@@ -6,7 +6,7 @@ from tests.sources.raw import HEADER, plt_text, write_geolife, write_plt, zipped
 
 from rekindle.errors import InvalidFile
 from rekindle.sources import read_geolife
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 T0 = datetime(2008, 10, 23, 2, 53, 4)
 

@@ -12,7 +12,8 @@ from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 from rekindle.model import Locations
 from rekindle.prepare import prepare_points
 from rekindle.sources import points_from_frame, read_points
-from rekindle.sources.points import collect, month_of
+from rekindle.sources.engine import collect
+from rekindle.sources.points import month_of
 
 HEAD = "uid,datetime,lat,lng\n"
 

@@ -5,7 +5,7 @@ from tests.sources.raw import PORTO_COLUMNS, porto_row, write_porto
 
 from rekindle.errors import InvalidFile
 from rekindle.sources import read_porto
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 
 S = int(datetime(2013, 7, 1, tzinfo=UTC).timestamp())
 LINE = [(41.141412, -8.618643), (41.141376, -8.618499)]

@@ -138,8 +138,7 @@ def write(
             found = read(progress=progress) if "progress" in signature(read).parameters else read()
         with showing_progress("Preparing"):
             prepared = recipe(found)
-            positions = None if prepared.positions is None else prepared.positions[prepared.truth.counted]
-            grid = draw_grid(prepared.truth.locations, positions=positions)
+            grid = draw_grid(prepared.locations, positions=prepared.some_positions())
             prepared.write(out, overwrite=overwrite, flows=flows, picture=("grid.png", partial(save_figure, grid)))
     _show(prepared, out)
 
@@ -230,18 +229,18 @@ def points() -> dict[str, Any]:
 
 
 def _show(prepared: Prepared, out: Path) -> None:
-    truth, info = prepared.truth, prepared.info
-    points, shares = info["points"], prepared.filled
+    calendar, info = prepared.calendar, prepared.info
+    points = info["points"]
     filled = points["filled"] / (1 - points["away"])
     rows = [
-        ["people", f"{truth.people:,}"],
-        ["steps", f"{truth.steps:,} of {info['preparation']['step']}"],
-        ["from", f"{truth.calendar.start}"],
-        ["locations", f"{len(truth.locations):,}"],
+        ["people", f"{prepared.people:,}"],
+        ["steps", f"{calendar.steps:,} of {info['preparation']['step']}"],
+        ["from", f"{calendar.start}"],
+        ["locations", f"{len(prepared.locations):,}"],
         ["longest gap filled (--max-gap)", info["preparation"]["max_gap"] or "any"],
         ["points observed", f"{points['observed']:.1%}"],
         ["points filled, not observed", f"{points['filled']:.1%}"],
-        ["  best and worst person", f"{shares.min():.1%} and {shares.max():.1%}"],
+        ["  best and worst person", f"{prepared.filled_least:.1%} and {prepared.filled_most:.1%}"],
         ["points away, not counted", f"{points['away']:.1%}"],
     ]
     rows += [["clock change", change] for change in info["preparation"].get("clock_changes", [])]

@@ -1,59 +1,123 @@
-"""From one record a person and step to trajectories: fill, locate, and say what was done."""
+"""From records to spells in locations, wherever they are kept: fill, locate, count, and say what was done."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.io.dataset import DATASET, fill_dataset
+from rekindle.io.dataset import DATASET, describe
+from rekindle.io.safety.files import write_json
 from rekindle.io.safety.folders import Sensitive, mark_folder, new_folder
-from rekindle.io.tables.table import write_table
-from rekindle.model import AWAY, Calendar, Dataset, Locations, Trajectories
+from rekindle.io.tables.locations import write_locations
+from rekindle.model import AWAY, Calendar, Locations, Trajectories
 from rekindle.model.calendar import format_step, parse_step
-from rekindle.prepare.fill import AUTO, Fill, choose_max_gap, counted_steps, fill_steps
-from rekindle.prepare.places import Grid, Places, Towers
+from rekindle.prepare import tables
+from rekindle.prepare.fill import AUTO, Fill, choose_max_gap, spells
+from rekindle.prepare.places import Extent, Grid, Located, Places, Towers
+from rekindle.sources.engine import Frame, Parts, beside, collect, with_computed
 from rekindle.sources.points import Points
-
-_FILLED = "filled.csv"
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a preparation gives.
+    """What a preparation gives: a table of spells, which `write` turns into a dataset folder without holding it in memory.
 
     Attributes
     ----------
-    truth
-        Where each person was, and what of it was observed.
-    positions
-        (people, steps, 2) float64, latitude and longitude in degrees before they became locations, NaN for people who are
-        away; None where the points carry no coordinates of their own.
+    spells
+        One row for each stretch of steps that a person was in one location: `person`, `begin`, `end` (the step after the last),
+        `location` (its index), `at` (the step of the record behind it, null for none), and `lat`, `lng` where the points have them.
+    people
+        How many people there are.
+    locations, calendar
+        Where and when people are counted.
+    filled_least, filled_most
+        The smallest and the largest share of a person's steps that were filled, from 0 to 1.
     info
         For `dataset.json`: where the data came from, its licence, the settings, what was skipped, and under `points` the
         shares of all points (people x steps) that were observed, that were filled, and at which people are away.
     """
 
-    truth: Trajectories
-    positions: NDArray[np.float64] | None
+    spells: Parts
+    people: int
+    locations: Locations
+    calendar: Calendar
+    filled_least: float
+    filled_most: float
     info: Mapping[str, Any]
 
-    @property
+    @cached_property
+    def _rows(self) -> pl.DataFrame:
+        """All spells, in order."""
+        return collect(self.spells.frame).sort("person", "begin")
+
+    @cached_property
+    def _index(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each step of each spell: its place in an array of people x steps, and its row."""
+        steps, rows = self.calendar.steps or 0, self._rows
+        begin, length = rows["begin"].to_numpy(), (rows["end"] - rows["begin"]).to_numpy()
+        first = (rows["person"].rle_id().to_numpy().astype(np.int64) * steps + begin) - (length.cumsum() - length)
+        row = np.repeat(np.arange(len(rows)), length)
+        return np.arange(length.sum()) + first[row], row
+
+    @cached_property
+    def truth(self) -> Trajectories:
+        """Where each person was, and what of it was observed."""
+        shape = (self.people, self.calendar.steps or 0)
+        at, row = self._index
+        cells = np.full(shape, AWAY, np.int32)
+        cells.flat[at] = self._rows["location"].to_numpy()[row]
+        names = self._rows["person"].unique(maintain_order=True)
+        return Trajectories(
+            cells, self.locations, self.calendar, names, self.observed if self.filled_most > 0 else None
+        )
+
+    @cached_property
+    def positions(self) -> NDArray[np.float64] | None:
+        """(people, steps, 2) float64, latitude and longitude in degrees before they became locations, NaN where away.
+
+        None where the points carry no coordinates of their own.
+        """
+        if "lat" not in self._rows.columns:
+            return None
+        at, row = self._index
+        found = np.full((self.people * (self.calendar.steps or 0), 2), np.nan)
+        found[at] = self._rows.select("lat", "lng").to_numpy()[row]
+        return found.reshape(self.people, -1, 2)
+
+    @cached_property
     def observed(self) -> NDArray[np.bool_]:
         """(people, steps) bool: the steps with at least one raw point; at all others people are filled in, or away."""
-        return self.truth.counted if self.truth.observed is None else self.truth.observed
+        steps, rows = self.calendar.steps or 0, self._rows
+        person, at = rows["person"].rle_id().to_numpy(), rows["at"].fill_null(-1).to_numpy()
+        seen = (at >= rows["begin"].to_numpy()) & (at < rows["end"].to_numpy())
+        found = np.zeros((self.people, steps), bool)
+        found[person[seen], at[seen]] = True
+        return found
 
     @property
     def filled(self) -> NDArray[np.float64]:
         """(people,) float64, the share of each person's steps that were filled, from 0 to 1."""
         return np.asarray((self.truth.counted & ~self.observed).mean(axis=1))
+
+    def some_positions(self, most: int = 50_000) -> NDArray[np.float64] | None:
+        """(positions, 2) float64, latitude and longitude of about so many spells, wherever they are kept; None as above."""
+        frame = self.spells.frame
+        if "lat" not in frame.collect_schema().names():
+            return None
+        every = -(-collect(frame.select(nw.len())).item() // most)
+        number = (nw.col("lat") * 1e6).floor().cast(nw.Int64) + nw.col("begin")
+        return collect(frame.filter(number % every == 0).select("lat", "lng")).sort("lat", "lng").to_numpy()
 
     def write(
         self,
@@ -76,15 +140,18 @@ class Prepared:
         picture
             The name of a picture of the true positions, and what draws it into a file.
         """
+        calendar = self.calendar
+        about = describe(self.people, self.locations, calendar, [(calendar, True)] if flows else [])
         with new_folder(path, DATASET, overwrite=overwrite, private=True) as folder:
-            moves = (self.truth.flows(),) if flows else ()
-            fill_dataset(folder, Dataset(self.truth.counts(), self.truth, dict(self.info), moves))
-            away = 1 - self.truth.counted.mean(axis=1)
-            shares = pl.DataFrame(
-                {"person": self.truth.people_ids, "filled": self.filled.round(6), "away": away.round(6)}
-            )
-            write_table(folder / _FILLED, shares, private=True)
-            mark_folder(folder, DATASET, {_FILLED: Sensitive("how often each person was observed", "truth")})
+            write_locations(folder / "locations.parquet", self.locations)
+            write_json(folder / "dataset.json", about | dict(self.info))
+            out = tables.Writer(folder, self.locations, calendar)
+            out.write("counts", tables.counts_of(self.spells, calendar))
+            if flows:
+                moves = tables.flows_of(self.spells, calendar)
+                out.write("flows", moves.frame, ("origin", "destination"))
+            out.write_truth(self.spells, filled=self.filled_most > 0)
+            out.write_shares(self.spells)
             if picture is not None:
                 name, draw = picture
                 draw(folder / name)
@@ -92,7 +159,7 @@ class Prepared:
 
 
 def assemble(
-    records: pl.DataFrame,
+    records: Parts,
     calendar: Calendar,
     points: Points,
     *,
@@ -103,53 +170,27 @@ def assemble(
     settings: dict[str, Any],
     box_over_whole: bool = False,
 ) -> Prepared:
-    """From one record a person and step to trajectories; from here on, the same code runs for all engines."""
+    """From records of a person and step, as `with_neighbours` gives them, to spells in locations."""
     steps = calendar.steps or 0
-    records = records.sort("person", "step")
-    within = records.filter(pl.col("step").is_between(0, steps - 1))
-    coverage = within.group_by("person").agg(share=pl.len() / steps)
-    kept = coverage.filter(pl.col("share") >= min_coverage)["person"]
-    records = records.filter(pl.col("person").is_in(kept.to_list()))
-    if not records.height:
-        if not coverage.height:
-            raise InvalidData("Nobody is left after selection: no record lies in the time window (`start`, `days`).")
-        raise InvalidData(
-            "Nobody is left after selection: the best observed person has records in "
-            f"{coverage['share'].to_numpy().max():.1%} of the steps; `min_coverage` asks for {min_coverage:.1%}."
-        )
-    people = records["person"].unique(maintain_order=True).to_list()
-    ends = np.flatnonzero(np.diff(records["person"].rle_id().to_numpy(), append=np.iinfo(np.int64).max)) + 1
-    known_of = np.split(records["step"].to_numpy(), ends[:-1])
+    named = "location" in records.frame.collect_schema().names()
+    if named and not isinstance(places, Towers):
+        raise InvalidSetting("These points name a location; give the towers, which say where it is, as `places`.")
+    if named and fill == "linear":
+        raise InvalidSetting("`fill` is 'linear', but there is no line between two names; use 'last' or 'nearest'.")
+    kept = records.map(partial(_observed_people, steps=steps, min_coverage=min_coverage))
     if max_gap is not None:
-        max_gap = choose_max_gap(known_of, calendar.step) if max_gap == AUTO else parse_step(max_gap)
+        max_gap = choose_max_gap(kept, calendar.step) if max_gap == AUTO else parse_step(max_gap)
     limit = None if max_gap is None else max_gap // calendar.step
-    observed = np.zeros((len(people), steps), dtype=bool)
-    counted = np.zeros((len(people), steps), dtype=bool)
-    for person, known in enumerate(known_of):
-        observed[person, known[(known >= 0) & (known < steps)]] = True
-        counted[person] = counted_steps(known, steps, fill, limit)
-    cells = np.full((len(people), steps), AWAY, dtype=np.int32)
-    positions = None
-    if "location" in records.columns:
-        locations, named = _from_names(records["location"], known_of, steps, fill=fill, places=places)
-        cells[counted] = named[counted]
+    found = kept.map(partial(spells, steps=steps, fill=fill, max_gap=limit, whole=box_over_whole))
+    before = _total(found)
+    if not before["people"]:
+        raise _nobody(records, steps, min_coverage)
+    if named and isinstance(places, Towers):
+        locations, located = places.locations, _from_names(found, places.locations)
     else:
-        lat_lng = records.select("lat", "lng").to_numpy()
-        positions = np.full((len(people), steps, 2), np.nan)
-        extent = []
-        for person, (known, own) in enumerate(zip(known_of, np.split(lat_lng, ends[:-1]), strict=True)):
-            length = max(steps, int(known[-1]) + 1) if box_over_whole else steps
-            before, after, share = fill_steps(known, length, fill)
-            whole = own[before] * (1 - share[:, None]) + own[after] * share[:, None]
-            positions[person, counted[person]] = whole[:steps][counted[person]]
-            if box_over_whole:
-                extent.append(whole[counted_steps(known, length, fill, limit)])
-        within_reach = positions[counted]
-        locations, cells[counted] = places.locate(
-            within_reach, np.concatenate(extent) if box_over_whole else within_reach
-        )
-        positions[cells == AWAY] = np.nan
-    there = cells != AWAY
+        fitted = places.fit(Extent(found.frame, steps))
+        locations, located = fitted.locations, found.map(partial(_locate, fitted=fitted, steps=steps))
+    total = _total(located)
     info = {
         **points.info,
         "timezone": points.timezone,
@@ -161,40 +202,74 @@ def assemble(
             "places": _describe(places),
         },
     }
-    seen = there.any(axis=1)
-    if not seen.all():
-        if not seen.any():
+    people = total["people"]
+    if people < before["people"]:
+        if not people:
             raise InvalidData("Nobody is ever inside the box: `outside` is 'away'. Check `bounds`.")
-        info["dropped"] = info.get("dropped", {}) | {"people who are never inside the box": int((~seen).sum())}
-        cells, there, observed = cells[seen], there[seen], observed[seen]
-        people = [name for name, kept in zip(people, seen, strict=True) if kept]
-        positions = None if positions is None else positions[seen]
-    observed &= there
+        never = {"people who are never inside the box": before["people"] - people}
+        info["dropped"] = info.get("dropped", {}) | never
+    counted, observed = total["counted"] / (people * steps), total["observed"] / (people * steps)
     info["points"] = {
-        "observed": round(float(observed.mean()), 6),
-        "filled": round(float((there & ~observed).mean()), 6),
-        "away": round(float(1 - there.mean()), 6),
+        "observed": round(observed, 6),
+        "filled": round((total["counted"] - total["observed"]) / (people * steps), 6),
+        "away": round(1 - counted, 6),
     }
-    truth = Trajectories(cells, locations, calendar, people, None if np.array_equal(observed, there) else observed)
-    return Prepared(truth, positions, info)
+    return Prepared(located, people, locations, calendar, total["least"] / steps, total["most"] / steps, info)
 
 
-def _from_names(
-    names: pl.Series, known_of: list[NDArray[np.int64]], steps: int, *, fill: Fill, places: Places
-) -> tuple[Locations, NDArray[np.int32]]:
-    """Locations and (people, steps) int32 indices into them, of points that name their tower."""
-    if not isinstance(places, Towers):
-        raise InvalidSetting("These points name a location; give the towers, which say where it is, as `places`.")
-    if fill == "linear":
-        raise InvalidSetting("`fill` is 'linear', but there is no line between two names; use 'last' or 'nearest'.")
-    own = places.locations.indices(names.to_list())
-    cells = np.empty((len(known_of), steps), dtype=np.int32)
-    begin = 0
-    for person, known in enumerate(known_of):
-        before, after, share = fill_steps(known, steps, fill)
-        cells[person] = own[begin + np.where(share > 0, after, before)]
-        begin += len(known)
-    return places.locations, cells
+def _observed_people(records: Frame, *, steps: int, min_coverage: float) -> Frame:
+    """Keep the records of people who have some within the steps, and at the share of them that is asked for."""
+    within = (nw.col("step") >= 0) & (nw.col("step") < steps)
+    observed = nw.when(within).then(nw.lit(1)).otherwise(nw.lit(0)).sum().over("person")
+    enough = (nw.col("_observed") > 0) & (nw.col("_observed") / steps >= min_coverage)
+    return records.with_columns(_observed=observed).filter(enough).drop("_observed")
+
+
+def _nobody(records: Parts, steps: int, min_coverage: float) -> InvalidData:
+    within = (nw.col("step") >= 0) & (nw.col("step") < steps)
+    best = records.gather(
+        lambda part: part.filter(within).group_by("person").agg(n=nw.len()).select(nw.col("n").max())
+    )
+    most = max(best["n"].drop_nulls(), default=0)
+    if not most:
+        return InvalidData("Nobody is left after selection: no record lies in the time window (`start`, `days`).")
+    return InvalidData(
+        f"Nobody is left after selection: the best observed person has records in {most / steps:.1%} of the steps; "
+        f"`min_coverage` asks for {min_coverage:.1%}."
+    )
+
+
+def _total(spells: Parts) -> dict[str, int]:
+    """How many people there are, their steps and observed steps, and the fewest and most filled steps of a person."""
+
+    def total(part: Frame) -> Frame:
+        filled = nw.col("counted") - nw.col("observed")
+        return tables.shares_of(part).select(
+            nw.col("counted", "observed").sum(), people=nw.len().cast(nw.Int64), least=filled.min(), most=filled.max()
+        )
+
+    parts = spells.gather(total)
+    sums = parts.select(pl.col("counted", "observed", "people").sum(), pl.col("least").min(), pl.col("most").max())
+    return sums.row(0, named=True)
+
+
+def _locate(spells: Frame, *, fitted: Located, steps: int) -> Frame:
+    """Put the spells within the steps into their locations; those outside of all go away."""
+    spells = spells.filter(nw.col("begin") < steps).with_columns(end=nw.min_horizontal("end", nw.lit(steps)))
+    return with_computed(spells, "location", ["lat", "lng"], fitted.index, nw.Int64).filter(
+        nw.col("location") != AWAY
+    )
+
+
+def _from_names(spells: Parts, locations: Locations) -> Parts:
+    """Put the spells of points that name their tower into the towers."""
+    names = (
+        pl.DataFrame({"location": locations.ids}).with_row_index("index").with_columns(pl.col("index").cast(pl.Int64))
+    )
+    found = spells.map(lambda part: part.join(beside(part, names), on="location", how="left"))
+    unknown = found.gather(lambda part: part.filter(nw.col("index").is_null()).select("location").head(1))
+    locations.indices(unknown["location"].to_list())  # refuses them
+    return found.map(lambda part: part.drop("location").rename({"index": "location"}))
 
 
 def _describe(places: Places) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Literal
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 
 from rekindle.checks import choice, number, whole
 from rekindle.errors import InvalidData, InvalidSetting
@@ -16,10 +15,11 @@ from rekindle.model import Calendar
 from rekindle.model.calendar import DAY, format_step, parse_step
 from rekindle.prepare import select
 from rekindle.prepare.assemble import Prepared, assemble
-from rekindle.prepare.fill import Fill
+from rekindle.prepare.fill import Fill, with_neighbours
 from rekindle.prepare.places import Grid, Places
 from rekindle.prepare.window import ALIGNED_START, check_settings, require_trajectories, sample, step_of, window
-from rekindle.sources.points import Engine, Points, collect, floor_divide
+from rekindle.sources.engine import Engine, Frame, Parts, collect, settle
+from rekindle.sources.points import Points, floor_divide
 
 
 @dataclass(frozen=True)
@@ -121,32 +121,28 @@ def prepare_geolife(
     points = points.on(engine)
     day = DAY // step
     published = merging == "published"
-    frame = window(points, start, days).frame
-    frame = select.settle(select.inside_circle(frame, (area.lat, area.lng), area.radius_degrees))
-    frame = select.several_trajectories(frame, min_trajectories)
-    frame = select.active_months(frame, months)
-    frame = frame.with_columns(step=floor_divide(nw.col("time"), seconds))
-    frame = select.settle(sample(frame, ["person", "trajectory"]))
-    frame = select.move_closer(frame, day=day, gap=parse_step(close_gaps_over) // step, published=published)
-    frame = select.merge_pieces(
-        frame,
-        gap=parse_step(merge_within) // step,
-        distance_km=merge_km,
-        centre_lat=area.lat,
-        published=published,
-    )
-    frame = select.settle(frame)
-    frame = select.longest_pieces(frame, at_least=int(np.ceil(min_days * day)))
-    origin = nw.col("begin") if align == "first-record" else floor_divide(nw.col("begin"), day) * day
-    frame = frame.with_columns(step=nw.col("step") - origin).drop("begin")
-    frame = select.first_of_each(frame, ["person", "step"], ["trajectory"])
-    records = collect(frame)
-    if not records.height:
+    gaps, merge = parse_step(close_gaps_over) // step, parse_step(merge_within) // step
+
+    def records_of(frame: Frame) -> Frame:
+        frame = select.active_months(select.several_trajectories(settle(frame), min_trajectories), months)
+        frame = frame.with_columns(step=floor_divide(nw.col("time"), seconds))
+        frame = settle(sample(frame, ["person", "trajectory"]))
+        frame = select.move_closer(frame, day=day, gap=gaps, published=published)
+        frame = select.merge_pieces(frame, gap=merge, distance_km=merge_km, centre_lat=area.lat, published=published)
+        frame = select.longest_pieces(settle(frame), at_least=int(np.ceil(min_days * day)))
+        origin = nw.col("begin") if align == "first-record" else floor_divide(nw.col("begin"), day) * day
+        frame = frame.with_columns(step=nw.col("step") - origin).drop("begin")
+        return with_neighbours(select.first_of_each(frame, ["person", "step"], ["trajectory"]))
+
+    inside = select.inside_circle(window(points, start, days).frame, (area.lat, area.lng), area.radius_degrees)
+    records = Parts.by_person(inside).map(records_of)
+    ends = records.frame.group_by("person").agg(nw.col("step").max()).select(nw.col("step").min())
+    earliest_end = collect(ends).item()
+    if earliest_end is None:
         raise InvalidData(
             f"Nobody is left: no one has {min_trajectories} trajectories in the area and a merged one of at least "
             f"{min_days} days. Widen `area`, raise `months` or lower `min_days`."
         )
-    earliest_end = records.group_by("person").agg(pl.col("step").max())["step"].min()
     settings = {
         "recipe": "geolife",
         "step": format_step(step),
@@ -163,7 +159,7 @@ def prepare_geolife(
     }
     return assemble(
         records,
-        Calendar(ALIGNED_START, step, int(earliest_end) + 1),  # type: ignore[arg-type]
+        Calendar(ALIGNED_START, step, int(earliest_end) + 1),
         points,
         fill=fill,
         places=places or Grid(),

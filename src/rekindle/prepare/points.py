@@ -11,11 +11,12 @@ from rekindle.errors import InvalidSetting
 from rekindle.model import Calendar, Dataset
 from rekindle.model.calendar import format_step, parse_step
 from rekindle.prepare.assemble import Prepared, assemble
-from rekindle.prepare.fill import AUTO, Fill
+from rekindle.prepare.fill import AUTO, Fill, with_neighbours
 from rekindle.prepare.places import Grid, Places
 from rekindle.prepare.window import DAY_SECONDS, check_settings, clock, extremes, sample, step_of, window
 from rekindle.sources import points_from_frame
-from rekindle.sources.points import Engine, Points, collect, floor_divide
+from rekindle.sources.engine import Engine, Parts
+from rekindle.sources.points import Points, floor_divide
 
 
 def dataset_from_frame(
@@ -75,12 +76,12 @@ def prepare_points(
     fill
         Where people are at steps without a record: ``"last"``, where they were last seen, as in the paper's text;
         ``"nearest"``, at the record that is nearer in time, as in the published notebooks; ``"linear"``, on the line between
-        the two. See `fill_steps`.
+        the two.
     max_gap
         The longest gap between two records to fill, such as ``"3h"``; in the rest of a longer one, and before the first
         record, people are away: not counted. ``"auto"`` chooses it by the intervals between records. With none, a position
-        is carried until the next record, and back from the first, as in the paper. See `counted_steps` and
-        `choose_max_gap`; what was chosen stands in `info["preparation"]`.
+        is carried until the next record, and back from the first, as in the paper. What was chosen
+        stands in dataset.json.
     places
         How positions become locations: by default a `Grid` of 1 km. Points that name their location keep it; then
         `places` must be the `Towers`.
@@ -107,10 +108,11 @@ def prepare_points(
             f"`start` is {clock(begin)}, which is not a step of {format_step(step)} counted from midnight."
         )
     calendar = Calendar(clock(begin), step, steps)
-    records = sample(found.frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
+    frame = found.frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds))
+    records = Parts.by_person(frame).map(lambda part: with_neighbours(sample(part, ["person"])))
     settings = {"recipe": "points", "step": format_step(step)} | found.describe(begin, end)
     return assemble(
-        collect(records),
+        records,
         calendar,
         points,
         fill=fill,

@@ -13,7 +13,7 @@ from rekindle.model import Calendar
 from rekindle.model.calendar import format_step
 from rekindle.prepare import select
 from rekindle.prepare.assemble import Prepared, assemble
-from rekindle.prepare.fill import Fill
+from rekindle.prepare.fill import Fill, with_neighbours
 from rekindle.prepare.places import Grid, Places
 from rekindle.prepare.window import (
     DAY_SECONDS,
@@ -24,7 +24,8 @@ from rekindle.prepare.window import (
     step_of,
     window,
 )
-from rekindle.sources.points import Engine, Points, collect, floor_divide
+from rekindle.sources.engine import Engine, Frame, Parts, collect
+from rekindle.sources.points import Points, floor_divide
 
 
 def prepare_porto(
@@ -59,7 +60,8 @@ def prepare_porto(
     require_trajectories(points)
     points = points.on(engine)
     found = window(points, start, None)
-    frame, begin = select.settle(found.frame), found.begin
+    parts, begin = Parts.by_person(found.frame), found.begin
+    frame = parts.frame
     trips = frame.group_by("person", "trajectory").agg(time=nw.col("time").min())
     if begin is None:
         begin = _densest(trips, days)
@@ -68,11 +70,17 @@ def prepare_porto(
     end = begin + days * DAY_SECONDS
     steps = (end - begin) // seconds + 1
     within = trips.filter((nw.col("time") >= begin) & (nw.col("time") < end))
-    frame = frame.filter((nw.col("time") >= begin) & (nw.col("time") < begin + steps * seconds))
-    if busy_only:
-        frame = frame.join(select.above_average(within), on="person", how="semi")
-    records = collect(sample(frame.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"]))
-    if busy_only and not records.height:
+    busy = Parts.whole(select.above_average(within)) if busy_only else None
+
+    def records_of(part: Frame) -> Frame:
+        part = part.filter((nw.col("time") >= begin) & (nw.col("time") < begin + steps * seconds))
+        part = part if busy is None else part.join(busy.frame, on="person", how="semi")
+        return with_neighbours(
+            sample(part.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
+        )
+
+    records = parts.map(records_of)
+    if busy_only and collect(records.frame.head(1)).is_empty():
         raise InvalidData(
             f"Nobody is left: no taxi begins more trips than the average taxi in the {days} days from {clock(begin)} on. "
             "Set `busy_only=False` to keep all of them, or change `days` or `start`."

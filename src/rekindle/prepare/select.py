@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import narwhals as nw
 
 from rekindle.model.locations import EARTH_RADIUS_KM
+from rekindle.sources.engine import Frame, on_spark
 from rekindle.sources.points import floor_divide, month_of
-
-Frame = nw.LazyFrame[Any]
-
-
-def settle(frame: Frame) -> Frame:
-    """Let Spark compute a frame once that several later steps read; Polars finds such parts by itself."""
-    if frame.implementation.is_spark_like():
-        frame = nw.from_native(frame.to_native().localCheckpoint(eager=False))
-    return frame
 
 
 def first_of_each(frame: Frame, keys: list[str], order: list[str]) -> Frame:
     """Keep one row for each value of `keys`: the smallest by `order`, which must decide between all rows."""
-    if frame.implementation.is_spark_like():  # narwhals has no ordered `first` there; a window does the same
+    if on_spark(frame):  # narwhals has no ordered `first` there; a window does the same
         nth = nw.col(order[0]).cum_count().over(*keys, order_by=order)
         return frame.with_columns(_nth=nth).filter(nw.col("_nth") == 1).drop("_nth")
     rest = [name for name in frame.collect_schema().names() if name not in keys]

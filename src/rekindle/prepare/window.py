@@ -14,7 +14,8 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import Calendar
 from rekindle.prepare import select
 from rekindle.prepare.fill import Fill, check_max_gap
-from rekindle.sources.points import Points, collect
+from rekindle.sources.engine import collect
+from rekindle.sources.points import Points
 from rekindle.sources.times import find_zone
 
 DAY_SECONDS = 86_400

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.io import read_counts
 from rekindle.model import Counts, Locations, Trajectories
-from rekindle.prepare import Grid, Prepared, prepare_geolife, prepare_porto
+from rekindle.prepare import Extent, Grid, Located, Prepared, prepare_geolife, prepare_porto
 from rekindle.reproduce.paper import PAPER, PaperResult
 from rekindle.sources import read_geolife, read_porto
-from rekindle.sources.points import collect
+from rekindle.sources.engine import collect
 from rekindle.sources.synthetic import SyntheticCity
 
 PUBLISHED_RADIUS_KM = 6317.0
@@ -85,17 +85,18 @@ class PortoGrid:
     low_y: float
     cell_km: float = 2.0
 
-    def locate(
-        self, lat_lng: NDArray[np.float64], extent: NDArray[np.float64]
-    ) -> tuple[Locations, NDArray[np.int32]]:
+    def fit(self, extent: Extent) -> Located:
         """See `rekindle.prepare.Places`: positions outside are moved onto the edge."""
+        return Located(self.locations, self._cells)
+
+    def _cells(self, lat_lng: NDArray[np.float64]) -> NDArray[np.int64]:
         lat, lng = np.radians(lat_lng[..., 0]), np.radians(lat_lng[..., 1])
         x, y = PUBLISHED_RADIUS_KM * np.cos(lat) * np.cos(lng), PUBLISHED_RADIUS_KM * np.cos(lat) * np.sin(lng)
         row, column = (
-            np.clip((along - low) // self.cell_km, 0, self.side - 1).astype(np.int32)
+            np.clip((along - low) // self.cell_km, 0, self.side - 1).astype(np.int64)
             for along, low in ((x, self.low_x), (y, self.low_y))
         )
-        return self.locations, row * np.int32(self.side) + column
+        return np.asarray(row * self.side + column)
 
     @property
     def locations(self) -> Locations:

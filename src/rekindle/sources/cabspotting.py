@@ -11,7 +11,8 @@ import polars as pl
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.untrusted import files_in, read_content
 from rekindle.progress import Progress
-from rekindle.sources.points import Points, collect, from_lines, read_lines, sift
+from rekindle.sources.engine import collect
+from rekindle.sources.points import Points, from_lines, read_lines, sift
 
 _COLUMNS = b"lat lng occupied time\n"
 

@@ -17,7 +17,8 @@ import polars as pl
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.untrusted import files_in, open_zip, read_content, reading
 from rekindle.progress import Progress
-from rekindle.sources.points import Points, collect, from_lines, read_lines, sift
+from rekindle.sources.engine import collect
+from rekindle.sources.points import Points, from_lines, read_lines, sift
 
 _HEADER_LINES = 6
 _FIRST_LINE = b"Geolife trajectory"

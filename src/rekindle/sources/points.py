@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import narwhals as nw
 import polars as pl
@@ -13,9 +13,9 @@ import polars as pl
 from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.io.safety.untrusted import reading
+from rekindle.sources.engine import Engine, collect, on_spark
 from rekindle.sources.spark import spark_session
 
-Engine = Literal["polars", "spark"]
 _SEEN = "seen_"
 
 
@@ -41,20 +41,9 @@ class Points:
     def on(self, engine: Engine) -> Points:
         """The same points on that engine; those that are on Spark already stay there."""
         choice("engine", engine, get_args(Engine))
-        if engine == "polars" or self.frame.implementation.is_spark_like():
+        if engine == "polars" or on_spark(self.frame):
             return self
         return replace(self, frame=nw.from_native(spark_session().createDataFrame(collect(self.frame).to_arrow())))
-
-
-def collect(frame: nw.LazyFrame[Any]) -> pl.DataFrame:
-    """Run a lazy frame on its engine; Polars streams, so that the input may be larger than memory."""
-    if frame.implementation.is_polars():
-        try:
-            return frame.to_native().collect(engine="streaming")  # type: ignore[no-any-return]
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-            raise InvalidData(f"The points cannot be read ({line}).") from None
-    return frame.collect("polars").to_native()  # type: ignore[no-any-return]
 
 
 def sift(

@@ -9,7 +9,8 @@ import polars as pl
 
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.untrusted import check_table, files_in, reading
-from rekindle.sources.points import Points, collect, range_problem, scan_csv, sift
+from rekindle.sources.engine import collect
+from rekindle.sources.points import Points, range_problem, scan_csv, sift
 
 _SECONDS_BETWEEN_POINTS = 15
 _PAIR = r"\[\s*-?\d+(\.\d+)?([eE]-?\d+)?\s*,\s*-?\d+(\.\d+)?([eE]-?\d+)?\s*\]"

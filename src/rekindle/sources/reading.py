@@ -18,8 +18,9 @@ from rekindle.io.safety.untrusted import check_table, files_in, in_file, reading
 from rekindle.io.tables.naming import find_column
 from rekindle.io.tables.table import separator_of
 from rekindle.model import Locations
+from rekindle.sources.engine import Engine
 from rekindle.sources.frames import plain_frame
-from rekindle.sources.points import Engine, Points, range_problem, scan_csv, sift
+from rekindle.sources.points import Points, range_problem, scan_csv, sift
 from rekindle.sources.spark import spark_session
 from rekindle.sources.times import NUMBER, PER_SECOND, TimeUnit, find_zone, named_zone, with_seconds
 

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import narwhals as nw
 
 from rekindle.errors import InvalidData, InvalidSetting
-from rekindle.sources.points import collect, floor_divide, month_of
+from rekindle.sources.engine import collect
+from rekindle.sources.points import floor_divide, month_of
 
 TimeUnit = Literal["s", "ms", "us"]
 PER_SECOND: dict[TimeUnit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000}

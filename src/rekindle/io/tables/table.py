@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.files import new_file
-from rekindle.io.safety.untrusted import MOST_COLUMNS, check_parquet, packed_as, read_content, reading
+from rekindle.io.safety.untrusted import MOST_COLUMNS, check_parquet, files_in, packed_as, read_content, reading
 from rekindle.io.tables.spreadsheet import guard_table, unguard_name, unguard_texts
 
 
@@ -52,6 +54,38 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
     if not table.height:
         raise InvalidFile(path, "it has no rows.")
     return table
+
+
+def stored(folder: Path, name: str) -> list[Path]:
+    """The files of a table of a dataset folder: ``name.parquet``, or those in a folder ``name``, in order; none."""
+    file, parts = folder / f"{name}.parquet", folder / name
+    if os.path.lexists(file):
+        return [file]
+    if not parts.is_dir():
+        return []
+    if not parts.resolve().is_relative_to(folder.resolve()):
+        raise InvalidFile(parts, "it is a link that leads out of its folder; put the files themselves there.")
+    return files_in(parts, "*.parquet")
+
+
+def read_stored(
+    folder: Path, name: str, only: Callable[[pl.DataFrame, Path], pl.DataFrame] | None = None
+) -> tuple[Path, pl.DataFrame]:
+    """Read a table of a dataset folder, and say where it is.
+
+    Parameters
+    ----------
+    folder, name
+        As in `stored`; there must be such a table.
+    only
+        What to keep of each file, so that all of them need not fit into memory at once.
+    """
+    files = stored(folder, name) or [folder / f"{name}.parquet"]
+    tables = (read_table(file, within=folder) for file in files)
+    kept = [table if only is None else only(table, file) for table, file in zip(tables, files, strict=True)]
+    path = files[0] if len(files) == 1 else folder / name
+    with reading(path, "parts of one table"):
+        return path, pl.concat(kept)
 
 
 def _read_csv(path: Path, content: bytes) -> pl.DataFrame:

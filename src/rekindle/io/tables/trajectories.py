@@ -66,8 +66,18 @@ def read_trajectories(
     within
         A folder that the file must not lead out of, as a link would.
     """
-    path, steps = Path(path), calendar.steps or 0
-    table = read_table(path, within=within)
+    return trajectories_of(read_table(path, within=within), Path(path), locations, calendar, people_ids)
+
+
+def trajectories_of(
+    table: pl.DataFrame,
+    path: Path,
+    locations: Locations,
+    calendar: Calendar,
+    people_ids: Sequence[str] | None = None,
+) -> Trajectories:
+    """Take trajectories from a table, as `read_trajectories` says."""
+    steps = calendar.steps or 0
     require(table, {"person", "datetime", "location"}, path)
     step = step_numbers(table["datetime"], path, calendar)
     person, found_ids = positions(table["person"], path, None if people_ids is None else tuple(people_ids))

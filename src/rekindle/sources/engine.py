@@ -1,0 +1,241 @@
+"""What Polars and Spark do each in their own way: keep a table, number its steps, call Python on batches, write it.
+
+All else is narwhals, and the same for both.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rekindle.errors import InvalidData, RekindleError
+from rekindle.frames import name_column
+from rekindle.io.tables.table import write_table
+from rekindle.model import Calendar
+
+Engine = Literal["polars", "spark"]
+Frame = nw.LazyFrame[Any]
+
+_BUCKETS = 64
+_ROWS_A_PART = 2_000_000
+"""Parts of Polars have about that many rows, or those of a person or a 64th of all where that is more."""
+
+
+_lazy: Callable[[Any], Frame] = nw.from_native
+
+
+def on_spark(frame: Frame) -> bool:
+    """Whether a frame is on Spark; all others are on Polars."""
+    return frame.implementation.is_spark_like()
+
+
+def collect(frame: Frame) -> pl.DataFrame:
+    """Run a lazy frame on its engine; Polars streams, so that the input may be larger than memory."""
+    if on_spark(frame):
+        return frame.collect("polars").to_native()  # type: ignore[no-any-return]
+    with _reading():
+        return frame.to_native().collect(engine="streaming")  # type: ignore[no-any-return]
+
+
+def _reading() -> Any:
+    @contextmanager
+    def naming() -> Any:
+        try:
+            yield
+        except RekindleError:
+            raise
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            raise InvalidData(f"The points cannot be read ({line}).") from None
+
+    return naming()
+
+
+class _Folder:
+    """A folder for files of one's own, which goes away with this object, or when Python ends."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="rekindle-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A table that was computed once, in parts that each hold all rows of their people.
+
+    Spark has a single part and keeps it on its workers; Polars keeps files in a folder for temporary ones, which nobody else
+    may read and which goes away with the table.
+    """
+
+    frames: tuple[Frame, ...]
+    _folder: _Folder | None = field(default=None, repr=False)
+
+    @classmethod
+    def by_person(cls, frame: Frame) -> Parts:
+        """Compute a table with a column `person`, and divide it so that a part fits into memory."""
+        if on_spark(frame):
+            return cls((frame,))
+        folder = _Folder()
+        bucket = {"bucket": pl.col("person").hash() % _BUCKETS}
+        with _reading():
+            frame.to_native().sink_parquet(
+                pl.PartitionBy(folder.path, key=bucket, include_key=False),
+                maintain_order=False,
+                **_QUICK,
+            )
+        groups: list[list[Path]] = [[]]
+        rows = 0
+        for path in sorted(folder.path.iterdir()):
+            if rows >= _ROWS_A_PART:
+                groups.append([])
+                rows = 0
+            files = sorted(path.iterdir())
+            groups[-1] += files
+            rows += pl.scan_parquet(files).select(pl.len()).collect().item()
+        if not groups[0]:
+            frame.to_native().head(0).sink_parquet(folder.path / "none.parquet")
+            groups[0] = [folder.path / "none.parquet"]
+        return cls(tuple(_lazy(pl.scan_parquet(files)) for files in groups), folder)
+
+    @classmethod
+    def whole(cls, frame: Frame) -> Parts:
+        """Compute a table once, in one part."""
+        return cls((frame,)).map(lambda part: part)
+
+    def map(self, work: Callable[[Frame], Frame]) -> Parts:
+        """Compute another table from each part, where what becomes of a person hangs on that person's rows alone."""
+        if on_spark(self.frames[0]):
+            return Parts((settle(work(self.frames[0])),))
+        folder, frames = _Folder(), []
+        for number, frame in enumerate(self.frames):
+            file = folder.path / f"{number}.parquet"
+            with _reading():
+                work(frame).to_native().sink_parquet(file, **_QUICK)
+            frames.append(_lazy(pl.scan_parquet(file)))
+        return Parts(tuple(frames), folder)
+
+    def then(self, frame: Frame) -> Parts:
+        """A table that is made of this one, but not computed yet; this one is kept for it."""
+        return Parts((frame,), self._folder)
+
+    def gather(self, work: Callable[[Frame], Frame]) -> pl.DataFrame:
+        """Compute something small from each part, and collect it."""
+        return pl.concat([collect(work(frame)) for frame in self.frames])
+
+    @property
+    def frame(self) -> Frame:
+        """All rows."""
+        return self.frames[0] if len(self.frames) == 1 else nw.concat(self.frames)
+
+
+_QUICK: Any = {"compression": "lz4", "statistics": False}
+
+
+def settle(frame: Frame) -> Frame:
+    """Let Spark compute a frame once that several later steps read; Polars finds such parts by itself."""
+    return _lazy(frame.to_native().localCheckpoint(eager=False)) if on_spark(frame) else frame
+
+
+def each_step(frame: Frame, begin: str, end: str) -> Frame:
+    """Give a row for each `step` from one column to before another; rows without any go away."""
+    frame = frame.filter(nw.col(begin) < nw.col(end))
+    native: Any = frame.to_native()
+    if on_spark(frame):
+        from pyspark.sql import functions
+
+        numbers = functions.sequence(functions.col(begin), functions.col(end) - 1)
+        return _lazy(native.withColumn("step", functions.explode(numbers)))
+    return _lazy(native.with_columns(step=pl.int_ranges(begin, end)).explode("step"))
+
+
+Batch = Callable[[NDArray[np.float64]], NDArray[Any]]
+"""From (rows, columns) float64 to one value a row."""
+
+
+def with_computed(frame: Frame, name: str, columns: list[str], function: Batch, kind: type[nw.dtypes.DType]) -> Frame:
+    """Add a column that a function of NumPy makes of others, batch by batch; `kind` is Int64 or String."""
+    native = frame.to_native()
+    if on_spark(frame):
+        import pyarrow as pa  # type: ignore[import-untyped]
+        from pyspark.sql import types
+
+        def extend(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+            for batch in batches:
+                values = function(np.column_stack([batch[one].to_numpy(zero_copy_only=False) for one in columns]))
+                yield batch.append_column(name, pa.array(values.tolist() if kind == nw.String else values))
+
+        found = types.StringType() if kind == nw.String else types.LongType()
+        return _lazy(native.mapInArrow(extend, types.StructType([*native.schema, types.StructField(name, found)])))
+    dtype = pl.String if kind == nw.String else pl.Int64
+
+    def computed(rows: pl.Series) -> pl.Series:
+        return pl.Series(function(rows.struct.unnest().to_numpy()), dtype=dtype)
+
+    return _lazy(
+        native.with_columns(
+            pl.struct(columns).map_batches(computed, return_dtype=dtype, is_elementwise=True).alias(name)
+        )
+    )
+
+
+def beside(frame: Frame, table: pl.DataFrame) -> Frame:
+    """A small table on the engine of a frame."""
+    if on_spark(frame):
+        return _lazy(frame.to_native().sparkSession.createDataFrame(table.to_arrow()))
+    return _lazy(table.lazy())
+
+
+def with_times(frame: Frame, calendar: Calendar) -> Frame:
+    """Add `datetime`, the clock time of each `step`."""
+    seconds, native = int(calendar.step.total_seconds()), frame.to_native()
+    if on_spark(frame):
+        from pyspark.sql import functions
+
+        when = f"timestampadd(SECOND, step * {seconds}, TIMESTAMP_NTZ'{calendar.start}')"
+        return _lazy(native.withColumn("datetime", functions.expr(when)))
+    start = int(np.datetime64(calendar.start, "ms").astype(np.int64))
+    milliseconds = pl.col("step") * (1_000 * seconds) + start
+    return _lazy(native.with_columns(datetime=milliseconds.cast(pl.Datetime("ms"))))
+
+
+def with_names(frame: Frame, columns: Iterable[str], ids: tuple[str, ...]) -> Frame:
+    """Replace indices of locations by their names; nothing where the index is below 0."""
+    if on_spark(frame):
+        named = pl.DataFrame({"name": ids}).with_row_index("index").with_columns(pl.col("index").cast(pl.Int64))
+        for column in columns:
+            names = beside(frame, named.rename({"index": column}))
+            frame = frame.join(names, on=column, how="left").drop(column).rename({"name": column})
+        return frame
+    dtype = pl.Enum(ids)
+    named_columns = [
+        pl.col(column).map_batches(
+            lambda codes: name_column(codes.to_numpy(), ids), return_dtype=dtype, is_elementwise=True
+        )
+        for column in columns
+    ]
+    return _lazy(frame.to_native().with_columns(named_columns))
+
+
+def write_frame(frame: Frame, path: Path, *, private: bool = False) -> None:
+    """Write a table: Polars to a parquet file, whose name gets that ending; Spark to a folder of parts of that name."""
+    if not on_spark(frame):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_table(path.with_name(f"{path.name}.parquet"), collect(frame), private=private)
+        return
+    frame.to_native().write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(str(path))
+    for part in path.iterdir():
+        if part.suffix == ".crc":
+            part.unlink()
+        elif private:
+            part.chmod(0o600)
