@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def spark_session() -> Any:
     builder = SparkSession.builder.appName("rekindle")
     if not _names_a_cluster():
         builder = builder.master("local[*]")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python, which must have Rekindle
         for name, value in _ALONE.items():
             builder = builder.config(name, value)
     return builder.getOrCreate()
