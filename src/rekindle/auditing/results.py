@@ -704,7 +704,8 @@ class Audit:
     def __repr__(self) -> str:
         best = self.given.strongest
         found = "" if best.advantage is None else f" with an advantage of {best.advantage.value:.2f}"
-        return f"Audit({self.verdict.level}: {best.attack}{found}; {len(self.releases)} releases)"
+        releases = f"{len(self.releases)} release{'' if len(self.releases) == 1 else 's'}"
+        return f"Audit({self.verdict.level}: {best.attack}{found}; {releases})"
 
 
 def _needs_truth() -> InvalidSetting:
