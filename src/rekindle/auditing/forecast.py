@@ -69,7 +69,8 @@ class Forecast:
 
         def seconds(plan: Plan) -> float:
             works = works_of(plan)
-            return slowness * max(sum(works) / cores, max(works))
+            # On a cluster a task has one core.
+            return slowness * max(sum(works) / cores, 0.0 if here else max(works))
 
         def memory(plan: Plan, workers: int) -> int:
             attacks, truth = list(plan.attacks.values()), plan.truth is not None

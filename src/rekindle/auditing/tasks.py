@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Collection
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,9 @@ MIXED = "mixed"
 
 _TESTED = 20
 """People of whom it is tested whether they can be told to be in a release."""
+
+CORES: ContextVar[int] = ContextVar("CORES", default=1)
+"""How many cores the task that runs here may use; no result depends on it."""
 
 CLAIMED = 0.9
 """The confidence from which on an attacker claims a point."""
@@ -189,11 +193,11 @@ def _never_counted(people: Trajectories, names: Collection[str]) -> Trajectories
 
 
 def _ordered(attack: Any, seed: int) -> Attack:
-    """The attack with the row order of a seed, where it has one, on one core: the tasks are what runs side by side."""
+    """The attack with the row order of a seed, where it has one, on the cores that this task has."""
     if isinstance(attack, KnowingPeople):
         return dataclasses.replace(attack, attack=_ordered(attack.attack, seed))
     names = {one.name for one in dataclasses.fields(attack)} if dataclasses.is_dataclass(attack) else set()
-    own = {name: value for name, value in (("seed", seed), ("workers", 1)) if name in names}
+    own = {name: value for name, value in (("seed", seed), ("workers", CORES.get())) if name in names}
     ordered: Attack = dataclasses.replace(attack, **own) if own else attack
     return ordered
 

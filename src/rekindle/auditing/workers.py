@@ -18,7 +18,7 @@ import rekindle
 from rekindle import checks
 from rekindle.assignment import kernels  # as a whole: this module has no kernel, so a change here compiles none again
 from rekindle.auditing.store import Store, code_digest
-from rekindle.auditing.tasks import Result, Task
+from rekindle.auditing.tasks import CORES, Result, Task
 from rekindle.errors import InvalidSetting, Stopped
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.progress import Progress
@@ -113,7 +113,10 @@ class Runner:
             while waiting and len(flying) < self._workers.count:
                 self.check_time()
                 key = waiting.pop(0)
-                flying[self._workers.submit(queue[key], self._teller(key, queue[key]))] = key
+                left = sum(queue[each].work for each in (key, *waiting, *flying.values()))
+                # What is most of the work that is left would go on alone when all else is done.
+                cores = max(1, round(self._workers.cores * queue[key].work / left)) if left else 1
+                flying[self._workers.submit(queue[key], self._teller(key, queue[key]), cores)] = key
             for future in wait(flying, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
                 key = flying.pop(future)
                 try:
@@ -215,8 +218,8 @@ class Workers:
             kernels.ensure_compiled()
             self._compiled = True
 
-    def submit(self, task: Task, told: Told) -> Future[Result]:
-        """Begin a task."""
+    def submit(self, task: Task, told: Told, cores: int) -> Future[Result]:
+        """Begin a task, which may use so many cores of the machine that it runs on, if that is this one."""
         self.prepare()
         future: Future[Result] = Future()
         future.set_result(_call(task, told))
@@ -227,7 +230,7 @@ class Workers:
 
 
 class _Processes(Workers):
-    """Processes of this machine. Each keeps to one core: the tasks are what runs side by side.
+    """Processes of this machine. The tasks are what runs side by side: each keeps to one core, unless few are left.
 
     How far they are goes through a file of numbers. The data do not go through a file: it would hold the truth, and not in the
     output's folder.
@@ -239,7 +242,7 @@ class _Processes(Workers):
         self._told: dict[int, tuple[Future[Result], Told]] = {}
         self._executor: Any = None
 
-    def submit(self, task: Task, told: Told) -> Future[Result]:
+    def submit(self, task: Task, told: Told, cores: int) -> Future[Result]:
         from joblib.externals import loky
 
         self.prepare()
@@ -250,7 +253,7 @@ class _Processes(Workers):
         )
         slot = next(slot for slot in range(self.count) if slot not in self._told or self._told[slot][0].done())
         self._shares[slot] = 0.0
-        future: Future[Result] = self._executor.submit(_call_elsewhere, task, self._path, slot)
+        future: Future[Result] = self._executor.submit(_call_elsewhere, task, self._path, slot, cores)
         self._told[slot] = future, told
         return future
 
@@ -269,7 +272,8 @@ def _call(task: Task, told: Told) -> Result:
     return task.call(*task.arguments, told) if task.reports else task.call(*task.arguments)
 
 
-def _call_elsewhere(task: Task, path: Path, slot: int) -> Result:
+def _call_elsewhere(task: Task, path: Path, slot: int, cores: int) -> Result:
+    CORES.set(cores)
     shares = np.memmap(path, np.float64, mode="r+")
     return _call(task, lambda share: shares.__setitem__(slot, share))
 
@@ -321,7 +325,7 @@ class _Cluster(Workers):
     def count(self) -> int:  # type: ignore[override]
         return 2 * self.cores + 2
 
-    def submit(self, task: Task, told: Told) -> Future[Result]:
+    def submit(self, task: Task, told: Told, cores: int) -> Future[Result]:
         dask: Any = importlib.import_module("dask")
         future: Future[Result] = Future()
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
