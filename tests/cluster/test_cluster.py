@@ -1,4 +1,4 @@
-"""An audit on a Dask cluster: a real scheduler and two worker processes, of which one dies."""
+"""An audit, and a large attack, on a Dask cluster: a real scheduler and two worker processes, of which one dies."""
 
 import json
 import os
@@ -9,9 +9,12 @@ import subprocess
 import sys
 import time
 
+import joblib
+import numpy as np
 import pytest
 
 import rekindle as rk
+from rekindle.attacks.habits import schedule
 from rekindle.auditing import audit, workers
 from rekindle.defences import Round
 
@@ -103,6 +106,25 @@ def test_same_numbers_though_a_worker_dies(cluster, tmp_path):
     assert sorted(done) == list(done)
     assert done[-1] == totals[-1]
     assert found == numbers(workers=1)
+
+
+def test_the_parts_of_one_attack_though_a_worker_dies(cluster, monkeypatch):
+    from distributed import Client
+
+    monkeypatch.setattr(schedule, "MOST_PEOPLE_AT_ONCE", 0)  # in blocks, as many people are
+    monkeypatch.setattr(schedule, "BLOCK_PEOPLE", 10)
+    counts = city().counts()
+    here = rk.Habits(effort="low", workers=1).recover(counts)
+
+    def progress(done, total):
+        if cluster.processes[-1].poll() is None:
+            os.kill(cluster.processes[-1].pid, signal.SIGKILL)
+
+    with Client(cluster.address, timeout=60), joblib.parallel_config(backend="dask"):
+        there = rk.Habits(effort="low", workers=2).recover(counts, progress=progress)
+    assert cluster.processes[-1].wait(timeout=10) == -signal.SIGKILL
+    assert there.trajectories == here.trajectories
+    assert np.array_equal(there.confidence, here.confidence)
 
 
 def test_a_cluster_that_is_not_there(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -21,6 +21,7 @@ from rekindle.attacks.enhanced import Enhanced
 from rekindle.attacks.flows import Windows, days_with_windows
 from rekindle.attacks.habits.doubt import SECOND_DAY, seen_share
 from rekindle.attacks.habits.known import put_names
+from rekindle.attacks.habits.parallel import in_parallel
 from rekindle.attacks.habits.polish import HOURS, MOST_STATES
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.schedule import (
@@ -29,10 +30,8 @@ from rekindle.attacks.habits.schedule import (
     Answer,
     Schedule,
     check_flows,
-    doubt,
+    find,
     finish,
-    follow,
-    gather,
 )
 from rekindle.attacks.priors import KnownPast, OtherTraces, Prior, check_prior
 from rekindle.attacks.saving import SavedRun
@@ -90,7 +89,8 @@ class Habits(Attack):
     seed
         A whole number of at least 0; another seed makes other choices among people who are nearly interchangeable.
     workers
-        How many threads to use; None for all processors. The result does not depend on it.
+        How many threads to use; None for all processors. Within ``joblib.parallel_config(backend="loky")``, or ``"dask"``, these
+        are processes, on this machine or on a cluster. The result depends on neither.
     prior
         What the attacker knows beside the release; see `recover`. How people move, learnt from the traces, is added to what the
         counts say of everybody's moves and stays. People whose past is known are recognised in the result, which is then
@@ -124,6 +124,11 @@ class Habits(Attack):
         places = int(counts.values.any(axis=0).sum()) + int(counts.away.any())
         threads = max(1, self.workers or cpu_count())
         common = super().memory_bytes(counts) + 40 * places**2 + 200 * 2**20  # with all kernels
+        occupied = (counts.values > 0).sum() + (counts.away > 0).sum()
+        states = people * int(occupied * ticks // max(1, counts.steps))
+        if isinstance(self.prior, KnownPast):
+            # Habits by hour and place: those of everyone everywhere, with the states of all chains; or lists.
+            common += people * 24 * HOURS * places + 24 * states if states <= MOST_STATES else 10_000 * people
         if people > MOST_PEOPLE_AT_ONCE:
             answers = much.many_answers + much.many_voters
             # The answers, and their copies in one order; each link with its lists, and the segments' times in each location.
@@ -134,8 +139,6 @@ class Habits(Attack):
             )
         answers = much.groups * (much.members + 1) + much.voters
         linking = 64 * people**2 + 16 * people * ticks
-        occupied = (counts.values > 0).sum() + (counts.away > 0).sum()
-        states = people * int(occupied * ticks // max(1, counts.steps))
         polishing = 24 * states + 12 * people * HOURS * places if states <= MOST_STATES else 0
         aligning = (8 * people**2 + 8 * people * ticks) * (1 + max(much.members, much.groups, much.voters))
         return (
@@ -243,33 +246,24 @@ class HabitsRun(Run):
                 report(1.0)
                 return
             plan = self._plan(problem)
-            halt = threading.Event()
 
-            def stopped() -> bool:
-                return self.stopped or halt.is_set()
+            def task(number: int) -> tuple[Problem, Schedule, int, list[Answer]]:
+                gathered = plan.answers <= number < plan.gathered
+                return problem, plan, number, [self._answers[each] for each in plan.group(number)] if gathered else []
 
-            def find(number: int) -> Answer | None:
-                if number < plan.answers:
-                    return follow(problem, plan, number, stopped)
-                if number >= plan.gathered:
-                    return doubt(problem, plan, number, stopped)
-                return gather(problem, plan, [self._answers[each] for each in plan.group(number)], number, stopped)
-
-            pool = ThreadPoolExecutor(self._workers)
             try:
                 for stage in (range(plan.answers), range(plan.answers, plan.parts)):
-                    tasks = {number: pool.submit(find, number) for number in stage if number not in self._answers}
-                    for number, task in tasks.items():
-                        answer = task.result()
-                        if answer is None:
-                            raise Stopped("The run was stopped.")
-                        self._answers[number] = answer
-                        report((number + 1) / (plan.parts + 1))
+                    missing = [number for number in stage if number not in self._answers]
+                    with closing(
+                        in_parallel(find, map(task, missing), self._workers, lambda: self.stopped)
+                    ) as answers:
+                        for number, answer in zip(missing, answers, strict=True):
+                            if answer is None:
+                                raise Stopped("The run was stopped.")
+                            self._answers[number] = answer
+                            report((number + 1) / (plan.parts + 1))
             except Stopped:
                 pass
-            finally:
-                halt.set()
-                pool.shutdown(wait=True)
             whole = len(self._answers) == plan.parts
             found = self._finish(problem, plan, self._answers, lambda: self.stopped)
             self._best = (days, whole and not self.stopped, found)
@@ -311,7 +305,10 @@ class HabitsRun(Run):
         found = sum(number < plan.gathered for number in answers)
         done = (found, len(answers) - found, plan.proposals, plan.block_people)
         if isinstance(self.attack.prior, KnownPast):
-            tracks = put_names(problem, plan.model, tracks, self.attack.prior.trajectories, stopped)
+            past = self.attack.prior.trajectories
+            tracks = put_names(
+                problem, plan.model, tracks, past, stopped, block_people=plan.block_people, workers=self._workers
+            )
             return self._recovery(problem.expand(tracks), None, done)
         return self._recovery(problem.expand(tracks), np.repeat(confidence, problem.lengths, axis=1), done)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks.habits.blocks import Block, group
+from rekindle.attacks.habits.block_polish import polish_blocks
 from rekindle.attacks.habits.consensus import DENSE_UP_TO, align, decode
 from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
@@ -278,6 +277,17 @@ def _relink(
     return pull_back(problem, same, linked)
 
 
+def find(
+    problem: Problem, plan: Schedule, number: int, of: Sequence[Answer], stopped: Callable[[], bool]
+) -> Answer | None:
+    """Find the answer, or the voter, with a number; of those that it is made of. None if it was stopped before there was one."""
+    if number < plan.answers:
+        return follow(problem, plan, number, stopped)
+    if number < plan.gathered:
+        return gather(problem, plan, of, number, stopped)
+    return doubt(problem, plan, number, stopped)
+
+
 def gather(
     problem: Problem, plan: Schedule, answers: Sequence[Answer], number: int, stopped: Callable[[], bool]
 ) -> Answer | None:
@@ -361,7 +371,15 @@ def _agree(
         ordered = [
             each.astype(np.int32, copy=False) for each in (aligned[best], *aligned[:best], *aligned[best + 1 :])
         ]
-        return _polish_blocks(problem, plan, ordered, stopped, workers)
+        return polish_blocks(
+            problem,
+            plan.model,
+            ordered,
+            size=plan.block_people,
+            rounds=plan.final_rounds,
+            stopped=stopped,
+            workers=workers,
+        )
     polished = rounds and not stopped()
     if problem.flows is not None:
         if polished:
@@ -370,29 +388,6 @@ def _agree(
     if polished:
         return polish(problem, plan.model, aligned, rounds=rounds, stopped=stopped)
     return decode(problem, aligned)
-
-
-def _polish_blocks(
-    problem: Problem,
-    plan: Schedule,
-    answers: Sequence[NDArray[np.int32]],
-    stopped: Callable[[], bool],
-    workers: int,
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Polish block by block: everyone keeps to the counts that their block has in the first answer."""
-    tracks = answers[0].copy()
-    probability = np.full(tracks.shape, 0.5, np.float32)
-
-    def work(rows: NDArray[np.int64]) -> None:
-        if not stopped():
-            block = Block.of(problem, plan.model, [answer[rows] for answer in answers])
-            found, probability[rows] = polish(block.problem, block.model, block.answers, rounds=plan.final_rounds)
-            tracks[rows] = block.back(found)
-
-    with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(work, group(problem, answers[0], plan.block_people, 0)):
-            pass
-    return tracks, probability
 
 
 def _aligned(
