@@ -169,7 +169,7 @@ def test_answers_found_before_a_stop_are_saved_and_not_looked_for_again(counts, 
         looked_for.append(number)
         return follow(problem, made, number, stopped)
 
-    monkeypatch.setattr("rekindle.attacks.habits.attack.follow", watched)
+    monkeypatch.setattr("rekindle.attacks.habits.schedule.follow", watched)
     again = attack.start(counts.locations, counts.calendar, people=counts.people)
     again.restore(saved)
     assert same(again.recovery(), whole)
