@@ -84,7 +84,9 @@ def test_the_decision_wants_nobody_exposed():
 
 
 def test_advice_names_every_defence_that_was_tried():
-    assert advice(made()) == ["No defence was tried."]
+    assert advice(made()) == [
+        "No defence was tried, so it is open whether one would be enough: rekindle recommend searches for one."
+    ]
     tried = [release("safe", around(0.05)), release("some", around(0.2)), release("none", around(0.5), 8, 8)]
     enough, some, none = advice(made(around(0.5), 8, 8, defended=tried))
     assert enough.startswith(

@@ -261,7 +261,9 @@ def advice(audit: Audit) -> list[str]:
     tried = sorted(_tried(audit), key=_loss)
     if not tried:
         if audit.truth is not None:
-            return ["No defence was tried."]
+            return [
+                "No defence was tried, so it is open whether one would be enough: rekindle recommend searches for one."
+            ]
         estimated = audit.expected is not None and audit.expected.similar is not None and len(audit.releases) > 1
         beside = " What each does to people drawn like the rebuilt ones stands below, as an estimate." * estimated
         return [f"Without ground truth we cannot say whether a defence helps.{beside}"]
