@@ -45,8 +45,9 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "The site is in site/index.html; with search: $(PYTHON) -m http.server --directory site"
 
-# Builds the wheel, installs it into an empty environment, and runs the demo from there.
-wheel:
+# Builds the wheel, installs it into an empty environment, and runs the demo from there. Kernels that were compiled here are
+# good there too: they are kept by the digest of their source.
+wheel: $(VENV)/.user
 	rm -rf dist build/wheel
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check build
@@ -54,6 +55,7 @@ wheel:
 	rm -rf build/wheel
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd src && find . -name '*.nb[ic]' -o -name '*.compiled' | tar -cf - -T - | tar -xf - -C ../build/wheel/lib/python3*/site-packages
 	cd build/wheel && bin/rekindle demo --out demo
 
 bench: $(VENV)/.dev
