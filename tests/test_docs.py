@@ -74,7 +74,7 @@ def reader(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("page", pages_with_code())
+@pytest.mark.parametrize("page", list(pages_with_code()))
 def test_code_on_this_page_runs(page, reader, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = list(blocks(page))
