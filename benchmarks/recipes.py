@@ -52,6 +52,7 @@ def _without_seed(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 CITY = {"people": 60, "days": 7, "step": "30min"}
+NO_ROUTINE = {"share_without_routine": 1.0, "share_night_workers": 0.0, "share_without_work": 0.0}
 
 RECIPES = {
     "geolife-36": Recipe("tune", "REKINDLE_GEOLIFE_36", f"{GEOLIFE} --step 2min --months 2 --box 5,95"),
@@ -72,7 +73,7 @@ RECIPES = {
     ),
     "city": Recipe("tune", city=CITY),
     "city-fresh": Recipe("confirm", city=CITY | {"seed": 1000}),
-    "city-no-routine": Recipe("confirm", city=CITY | {"seed": 1000, "share_without_routine": 1.0}),
+    "city-no-routine": Recipe("confirm", city=CITY | NO_ROUTINE | {"seed": 1000}),
     "city-phones-off": Recipe("confirm", city=CITY | {"seed": 1000, "share_phones_off_at_night": 0.4}),
     "city-visitors": Recipe("confirm", city=CITY | {"seed": 1000, "share_visitors": 0.33}),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from benchmarks.recipes import RECIPES
 
 import rekindle as rk
 from rekindle.cli import app
@@ -104,6 +105,21 @@ def test_make_knows_its_targets():
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
     wanted = {target for page in PAGES for target in re.findall(r"^make ([\w-]+)", page.read_text(), re.M)}
     assert {"demo", "test"} <= wanted <= targets
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_of_the_benchmark_are_as_their_page_says(name):
+    recipe, page = RECIPES[name], (ROOT / "docs" / "comparing.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+    _, use, variable, made = (cell.strip() for cell in row.strip("| ").split("|"))
+    assert (use, variable.strip("`")) == (recipe.use, recipe.variable)
+    code, _, seeds = made.partition("`, seeds from ")
+    if not recipe.city:
+        assert code.strip("`") == recipe.command
+        return
+    settings = recipe.city | {"seed": int(seeds.replace(",", ""))}
+    assert eval(code.strip("`"), {"rk": rk}) == rk.SyntheticCity(**settings | {"seed": 0})
+    assert settings["seed"] == recipe.city.get("seed", 0)
 
 
 def test_links_between_pages_lead_somewhere():
