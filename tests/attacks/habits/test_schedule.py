@@ -49,6 +49,17 @@ def test_counts_confidence_and_costs(counts, found):
     assert 0 <= found.confidence.min() <= found.confidence.max() <= 1
 
 
+@pytest.mark.parametrize(("step", "powers"), [("30min", [1.0, 0.5**0.5, 0.5]), ("2min", [0.5, 0.5, 0.5])])
+def test_whole_days_of_long_steps_are_linked_by_their_time_as_it_is(monkeypatch, step, powers):
+    counts = random_truth(np.random.default_rng(2), people=4, places=4, steps=12, step=step).counts()
+    problem = Problem.of(counts.values, counts.locations, counts.calendar)
+    plan, tracks, used = schedule.Schedule.of(problem, "low", 0), track(problem, 0), []
+    monkeypatch.setattr(schedule, "relink", lambda *_, power, **__: used.append(power))
+    for cuts in schedule.CUTS:
+        schedule._relink(problem, plan, tracks, 0, cuts, lambda: False)
+    assert used == pytest.approx(powers)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -87,6 +87,8 @@ BLOCK_ROUNDS = 2
 BATCH = 250
 CUTS = (1, 2, 4)
 """Into how many segments a day is cut to be linked again: each answer in another way."""
+FINE_STEPS = 288
+"""Steps a day from which on time counts by its root in whole days too."""
 MANY_CUTS = (2, 4)
 MANY_ROUNDS = 3
 """The same for many people: each answer in both ways, one after the other, each segment so often."""
@@ -268,7 +270,7 @@ def _relink(
     rounds = plan.link_rounds
     if problem.flows is None:
         # Where people are away at times, or many, neither the root nor the price gained anything.
-        power, seam = (POWER, SEAM) if problem.away < 0 and not plan.block_people else (1.0, 0.0)
+        power, seam = (_power(problem, cuts), SEAM) if problem.away < 0 and not plan.block_people else (1.0, 0.0)
         return relink(
             problem, tracks, seed, segments_per_day=cuts, rounds=rounds, power=power, seam=seam, stop=stopped
         )
@@ -286,6 +288,14 @@ def find(
     if number < plan.gathered:
         return gather(problem, plan, of, number, stopped)
     return doubt(problem, plan, number, stopped)
+
+
+def _power(problem: Problem, cuts: int) -> float:
+    """By which power the time in a place counts: its root, but for long segments of coarse steps.
+
+    Short visits tell people apart. Where steps are long, a day shows few of them, and its time says more.
+    """
+    return float(POWER if problem.steps_per_day >= FINE_STEPS else cuts**-POWER)
 
 
 def gather(
