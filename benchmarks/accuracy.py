@@ -61,7 +61,8 @@ class Table:
         print("| | accuracy | accuracy, observed points | seconds |\n|---|---|---|---|")
         for row, values in self.accuracy.items():
             cells = [
-                f"{np.mean(each):.3f} ({min(each):.3f}-{max(each):.3f})" for each in (values, self.observed[row])
+                "-" if np.isnan(each).any() else f"{np.mean(each):.3f} ({min(each):.3f}-{max(each):.3f})"
+                for each in (values, self.observed[row])
             ]
             print(f"| {row} | {' | '.join(cells)} | {np.mean(self.seconds[row]):.1f} |", flush=True)
         for row, numbers in self.claims.items():

@@ -4,7 +4,7 @@
 
 Datasets are folders with a truth. Cities with seeds below 10 are tuned on, those from 10 on confirm; each is made with and
 without routine. Prints the weights of `rekindle.attacks.habits.doubt`, and the calibration error of every dataset with the
-weights that are shipped and with those of the fit.
+weights that are shipped and with those of the fit. The weight of being away is fitted after the others, where somebody is.
 """
 
 from __future__ import annotations
@@ -37,11 +37,20 @@ KINDS: dict[str, dict[str, Any]] = {
     "3 days": {"people": 30, "days": 3},
     "1 day": {"days": 1},
     "9 locations": {"width_km": 3, "height_km": 3},
+    "60% of the phones off": {"share_phones_off_at_random": 0.6},
+    "60% of the phones off, without routine": WITHOUT_ROUTINE | {"share_phones_off_at_random": 0.6},
+    "60% of the phones off, steps of 10 minutes": {
+        "people": 40,
+        "days": 5,
+        "step": "10min",
+        "share_phones_off_at_random": 0.6,
+    },
 }
 POINTS = 8000
 FOLDERS_COUNT = 4
 """Times as much as a kind of city do the folders count in the fit."""
 NOT_FITTED = "one day"
+FITTED_LAST = "away"
 
 
 @dataclass
@@ -56,7 +65,7 @@ class Sample:
         Whether the fit sees it.
     recovered, truth, mapping
         Paths, and who is who.
-    probability, votes, lengths, gains
+    probability, votes, lengths, gains, counted
         As in `calibrate`.
     """
 
@@ -70,22 +79,26 @@ class Sample:
     votes: NDArray[np.float32]
     lengths: NDArray[np.int64]
     gains: doubts.Gains
+    counted: NDArray[np.bool_] | None
 
     def calibration_error(self) -> tuple[float, float, float]:
         """Calibration error, share of points claimed at 90%, and share of those that are right."""
         sure = np.repeat(
-            doubts.calibrate(self.probability, self.votes, self.lengths, self.gains), self.lengths, axis=1
+            doubts.calibrate(self.probability, self.votes, self.lengths, self.gains, self.counted),
+            self.lengths,
+            axis=1,
         )
         found = assess_confidence(self.recovered, sure, self.truth, mapping=self.mapping)
         return found.calibration_error, found.claims.points, found.claims.points_right
 
     def rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Terms of the log odds of some points, drawn at random, and whether they are right."""
-        random = np.random.default_rng(0)
+        """Terms of the log odds of some counted points, drawn at random, and whether they are right."""
         right = self.recovered.cells == self.truth.cells[self.mapping.matched]
-        person, step = random.integers(0, right.shape[0], POINTS), random.integers(0, right.shape[1], POINTS)
+        person, step = np.nonzero(self.recovered.counted)
+        some = np.random.default_rng(0).integers(0, len(person), POINTS)
+        person, step = person[some], step[some]
         tick = np.repeat(np.arange(len(self.lengths)), self.lengths)[step]
-        found = doubts.terms(self.probability, self.votes, self.lengths, self.gains)
+        found = doubts.terms(self.probability, self.votes, self.lengths, self.gains, self.counted)
         terms = [np.broadcast_to(each, self.votes.shape)[person, tick] for each in found.values()]
         return np.stack(terms, axis=1), right[person, step].astype(np.float64)
 
@@ -109,16 +122,17 @@ def recover(name: str, kind: str, tuned: bool, truth: rk.Trajectories, effort: s
     votes = vote(problem, tracks, voters)
     gains = measure_gains(problem, plan, tracks, [answers[one] for one in range(plan.answers)], voters)
     mapping = map_people(recovered, truth)
-    return Sample(name, kind, tuned, recovered, truth, mapping, probability, votes, problem.lengths, gains)
+    counted = None if problem.away < 0 else tracks != problem.away
+    return Sample(name, kind, tuned, recovered, truth, mapping, probability, votes, problem.lengths, gains, counted)
 
 
-def fit(samples: list[Sample]) -> dict[str, float]:
-    """Logistic regression by Newton's method, in which every kind of city counts alike."""
+def fit(samples: list[Sample], names: list[str]) -> dict[str, float]:
+    """Fit some weights by logistic regression (Newton's method), with the others as they are; every kind of city counts alike."""
     kinds = [one.kind for one in samples]
     terms, right = (np.concatenate(each) for each in zip(*(one.rows() for one in samples), strict=True))
     weight = np.repeat([(FOLDERS_COUNT if kind == "folders" else 1) / kinds.count(kind) for kind in kinds], POINTS)
-    free = np.array([name != NOT_FITTED for name in doubts.WEIGHTS])
-    given = doubts.WEIGHTS[NOT_FITTED] * terms[:, ~free].sum(axis=1)
+    free = np.array([name in names for name in doubts.WEIGHTS])
+    given = terms[:, ~free] @ np.array([weight for name, weight in doubts.WEIGHTS.items() if name not in names])
     terms = terms[:, free]
     beta = np.zeros(terms.shape[1])
     for _ in range(30):
@@ -126,8 +140,7 @@ def fit(samples: list[Sample]) -> dict[str, float]:
         slope = terms.T @ (weight * (chance - right)) + 1e-3 * beta
         curve = (terms * (weight * chance * (1 - chance))[:, None]).T @ terms + 1e-3 * np.eye(len(beta))
         beta -= np.linalg.solve(curve, slope)
-    names = [name for name in doubts.WEIGHTS if name != NOT_FITTED]
-    return dict(zip(names, beta.tolist(), strict=True))
+    return dict(zip([name for name in doubts.WEIGHTS if name in names], beta.tolist(), strict=True))
 
 
 def samples(given: argparse.Namespace) -> Iterator[Sample]:
@@ -151,9 +164,15 @@ def main() -> None:
     options.add_argument("--effort", default="normal")
     found = list(samples(options.parse_args()))
     shipped = [one.calibration_error() for one in found]
-    fitted = fit([one for one in found if one.tuned])
-    print("fitted:", ", ".join(f"{name} {value:.2f}" for name, value in fitted.items()))
-    doubts.WEIGHTS.update(fitted)
+    tuned = [one for one in found if one.tuned]
+    first = [name for name in doubts.WEIGHTS if name not in (NOT_FITTED, FITTED_LAST)]
+    for part, names in (
+        ([one for one in tuned if one.counted is None], first),
+        ([one for one in tuned if one.counted is not None], [FITTED_LAST]),
+    ):
+        fitted = fit(part, names) if part else {}
+        print("fitted:", ", ".join(f"{name} {value:.2f}" for name, value in fitted.items()))
+        doubts.WEIGHTS.update(fitted)
     print(
         "\n| | | accuracy | calibration error | with the fit | claimed at 90% | of which right |\n|---|---|---|---|---|---|---|"
     )

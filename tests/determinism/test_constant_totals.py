@@ -29,7 +29,7 @@ DIGESTS = [
     ("large", rk.Enhanced(), "8234a451de4cc2f01871"),
     ("large", rk.Enhanced(seed=2), "5c6004fc6656d6e327f7"),
 ]
-HABITS = [(0, "0b13e00548854d0e5587", "b76ea4d34fc1e606f568"), (4, "f549fe12a24aca16204b", "19ae6054bf16fd544783")]
+HABITS = [(0, "c58f4b5a68053507a48a", "cf5026ceb60407696c99"), (4, "006c85429384077ec640", "022c2782587ac30e7776")]
 PROCESSOR = "znver4"
 """Habits decides by sums of logarithms, whose last bit is the processor's own."""
 

@@ -76,6 +76,14 @@ def test_how_far_voters_agree_is_taken_from_counted_points():
     assert everyone < first == pytest.approx(math.log(0.884 / 0.116))
 
 
+def test_where_people_are_mostly_away_less_agreement_is_enough():
+    votes, lengths, gains = np.full((4, 2), 0.6), np.array([1, 3]), Gains(7.0, 1.0, 0.2)
+    rarely, mostly = np.ones((4, 2), bool), np.ones((4, 2), bool)
+    rarely[0], mostly[1:] = False, False
+    sure = [doubt.calibrate(votes, votes, lengths, gains, counted)[0, 0] for counted in (None, rarely, mostly)]
+    assert sure[0] == sure[1] < sure[2]
+
+
 @pytest.mark.parametrize(("people", "stay"), [(60, 0.9), (200, 0.6)])
 def test_the_counts_tell_how_often_people_move(people, stay):
     truth = walkers(people, 9, 400, stay)

@@ -42,6 +42,7 @@ WEIGHTS = {
     "gain": 0.40,
     "relative gain": -0.90,
     "one day": -0.4,  # not fitted: lowered on purpose, because nothing is repeated within a day
+    "away": 2.95,  # fitted with the others as they are, where people are away for more than a quarter of the time
 }
 # The same for many people, whose answers are not searched: their voters agree as much where people have no habits, and what the
 # consensus gains over the answers is little, but tells nearly all. Fitted on 8 cities of 900 to 1,000 people.
@@ -51,7 +52,8 @@ LEAST_ALL_VOTES = 0.2
 GAINS = (0.0, 6.0)
 RELATIVE_GAINS = (-0.4, 2.0)
 RELATIVE_GAINS_OF_MANY = (-0.03, 0.005)
-"""Between which gains the fit was made: nothing is concluded from what lies beyond."""
+AWAY = (0.25, 0.6)
+"""Between which gains, and shares of the time away, the fit was made: nothing is concluded from what lies beyond."""
 ROWS = 4096
 """How many people are looked at at a time: all their terms would take more memory than all answers."""
 SECOND_DAY = 1.5
@@ -108,11 +110,11 @@ def calibrate(
 ) -> NDArray[np.float32]:
     """Turn what is known of each point into the chance that it is right: (people, ticks) float32; see `terms`."""
     weights = WEIGHTS_OF_MANY if gains.of_many else WEIGHTS
-    mean = _mean_vote(votes, lengths, counted)
+    everyone = _everyone(votes, lengths, counted)
     chances = np.empty(probability.shape, np.float32)
     for begin in range(0, len(chances), ROWS):
         rows = slice(begin, begin + ROWS)
-        found = _terms(probability[rows], votes[rows], mean, gains)
+        found = _terms(probability[rows], votes[rows], *everyone, gains)
         chances[rows] = 1 / (1 + np.exp(-sum(weight * found[name] for name, weight in weights.items())))
     return chances
 
@@ -127,6 +129,7 @@ def terms(
     """Give what the log odds of each point are the weighted sum of: by name, (people, ticks) float64 or one number.
 
     How far the voters agree on all people tells most: where people have no habits, voters agree on single points by accident.
+    Where people are away for most of the time, voters differ in when, and agree on less than is right.
 
     Parameters
     ----------
@@ -141,20 +144,21 @@ def terms(
     counted
         (people, ticks) bool: the points at which a person is not away, those that voters agree on; None for all.
     """
-    return _terms(probability, votes, _mean_vote(votes, lengths, counted), gains)
+    return _terms(probability, votes, *_everyone(votes, lengths, counted), gains)
 
 
-def _mean_vote(
+def _everyone(
     votes: NDArray[np.floating], lengths: NDArray[np.int64], counted: NDArray[np.bool_] | None
-) -> np.floating:
-    """How far the voters agree on all people."""
+) -> tuple[float, float]:
+    """How far the voters agree on all people, and the share of the time that these are away."""
     if counted is None:
-        return np.float64(np.average(votes.mean(axis=0), weights=lengths))
-    return np.float64(np.average(votes, weights=counted * lengths))
+        return float(np.average(votes.mean(axis=0), weights=lengths)), 0.0
+    away = 1 - np.average(counted.mean(axis=0), weights=lengths)
+    return float(np.average(votes, weights=counted * lengths)), float(away)
 
 
 def _terms(
-    probability: NDArray[np.floating], votes: NDArray[np.floating], mean: np.floating, gains: Gains
+    probability: NDArray[np.floating], votes: NDArray[np.floating], mean: float, away: float, gains: Gains
 ) -> dict[str, NDArray[np.float64]]:
     overall = np.maximum(_log_odds(mean, 0.02), LEAST_ALL_VOTES)
     point = _log_odds(votes, 0.05)
@@ -169,10 +173,11 @@ def _terms(
             np.array(gains.relative), *(RELATIVE_GAINS_OF_MANY if gains.of_many else RELATIVE_GAINS)
         ),
         "one day": np.array(float(gains.days < SECOND_DAY)),
+        "away": np.clip(np.array(away), *AWAY) - AWAY[0],
     }
 
 
-def _log_odds(share: NDArray[np.floating] | np.floating, margin: float) -> NDArray[np.float64]:
+def _log_odds(share: NDArray[np.floating] | float, margin: float) -> NDArray[np.float64]:
     """Log odds of shares that are moved away from 0 and 1 by a margin."""
     inside = margin + (1 - 2 * margin) * np.asarray(share, np.float64)
     return np.log(inside / (1 - inside))
