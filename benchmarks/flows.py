@@ -20,6 +20,7 @@ import numpy as np
 
 import rekindle as rk
 from benchmarks.accuracy import in_another_order
+from rekindle.evaluation.confidence import assess_confidence
 
 CITIES = {
     "city": rk.SyntheticCity(people=60, days=7, step="10min"),
@@ -89,15 +90,20 @@ def measure(name: str, truth: rk.Trajectories, windows: list[str], seed: int, ef
             found = recovery.trajectories
             if found.counts() != counts or (given is not None and found.flows() != given):
                 raise RuntimeError(f"{row} does not keep what was published")
-            yield name, window, seed, row, rk.evaluate(found, people).accuracy, seconds
+            result = rk.evaluate(found, people)
+            yield name, window, seed, row, result.accuracy, seconds
             if row == "flows: Habits":
                 if window == windows[0]:
                     finest = found
                 elif finest is not None:
-                    result = rk.evaluate(seen_at(finest, window), people)
-                    yield name, window, seed, "flows of every step, at these moments", result.accuracy, 0.0
+                    then = rk.evaluate(seen_at(finest, window), people)
+                    yield name, window, seed, "flows of every step, at these moments", then.accuracy, 0.0
             if recovery.confidence is not None:
+                sure = assess_confidence(found, recovery.confidence, people, mapping=result.mapping)
                 yield name, window, seed, f"{row}: confidence", float(recovery.confidence[found.counted].mean()), 0.0
+                yield name, window, seed, f"{row}: calibration error", sure.calibration_error, 0.0
+                yield name, window, seed, f"{row}: claimed at 90%", sure.claims.points, 0.0
+                yield name, window, seed, f"{row}: of which right", sure.claims.points_right, 0.0
 
 
 def show(rows: list) -> None:

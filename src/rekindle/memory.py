@@ -180,7 +180,11 @@ def audit_bytes(
     """About how much memory an audit takes: each process attacks and compares, and this one keeps the recoveries."""
     counts = counts_of_size(data, people)
     people, steps, locations = counts.people, counts.steps, len(counts.locations)
-    task = max(attack.memory_bytes(counts) for attack in attacks)
+    flows = isinstance(data, Flows) or (isinstance(data, Release) and data.pairs is not None)
+    task = max(
+        one.memory_bytes(counts, flows=True) if flows and one.takes_flows else one.memory_bytes(counts)
+        for one in attacks
+    )
     if truth:
         task = max(task, evaluation_bytes(people, steps, locations))
     kept = (len(attacks) + 3) * seeds * 4 * people * steps + (16 + 4 * seeds) * steps * locations

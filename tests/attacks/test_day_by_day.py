@@ -338,6 +338,23 @@ def test_flows_link_people_across_midnight():
     assert rk.evaluate(found, truth).accuracy == 1
 
 
+def test_flows_do_not_keep_people_mistaken_for_each_other():
+    """Two people sleep in one place once, and part in the morning as if each were the other; at noon they meet again."""
+    early, late = [0, 0, 1, 1, 0, 0], [2, 2, 1, 1, 2, 2]
+    truth = line(early * 4, late * 4, step="4h")
+    cells = truth.cells.copy()
+    night = truth.calendar.steps_per_day * 2
+    cells[:, night - 1 : night + 1] = 3
+    truth = rk.Trajectories(cells, truth.locations, truth.calendar)
+    day = cells[::-1, night : night + 6]  # as each other
+    before = cells[:, night - 1]
+    found = day_by_day.go_on_as_linked(day, before, np.array([0, 1]), np.array([1, 0]), 5)
+    assert np.array_equal(found, cells[:, night : night + 6])
+    apart = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.int32)
+    kept = day_by_day.go_on_as_linked(apart, np.array([0, 2]), np.array([0, 1]), np.array([1, 0]), 5)
+    assert np.array_equal(kept, apart)
+
+
 def test_flows_and_the_first_step_counts_of_the_published_code():
     truth = random_truth(np.random.default_rng(3), people=5, places=4, steps=24, step="2h")
     with pytest.raises(rk.errors.InvalidSetting, match="breaks the flows"):

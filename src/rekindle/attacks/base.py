@@ -215,8 +215,16 @@ class Attack:
         """Names of the people whom the attacker knows, to be left out of the score."""
         return ()
 
-    def memory_bytes(self, counts: Counts) -> int:
-        """About how much memory `recover` needs, known before it starts: a process, the counts and three times the paths."""
+    def memory_bytes(self, counts: Counts, *, flows: bool = False) -> int:
+        """About how much memory `recover` needs, known before it starts: a process, the counts and three times the paths.
+
+        Parameters
+        ----------
+        counts
+            Counts of that size.
+        flows
+            Whether there are flows too; only asked of attacks that take them.
+        """
         return 300 * 2**20 + 16 * counts.values.size + 12 * counts.people * counts.steps
 
     def work(self, counts: Counts) -> float:

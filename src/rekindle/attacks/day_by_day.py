@@ -22,6 +22,7 @@ from rekindle.attacks.base import Attack, DailyRun, Details, Run, with_away, wit
 from rekindle.attacks.costs import MoveContext, MoveCost, Stay, is_target_cost, popular_places
 from rekindle.attacks.flows import Windows, days_with_windows
 from rekindle.attacks.linking import DENSE_UP_TO, InformationGain, LinkingCost, link, link_by_place
+from rekindle.attacks.meetings import exchange_towards
 from rekindle.attacks.moves import LearntMoves
 from rekindle.attacks.priors import KnownPast, OtherTraces, Prior, check_prior
 from rekindle.attacks.saving import SavedRun
@@ -114,13 +115,13 @@ class DayByDay(Attack):
             getattr(cost, "remembers", True) for cost in (self.first, self.night, self.day)
         )
 
-    def memory_bytes(self, counts: Counts) -> int:
+    def memory_bytes(self, counts: Counts, *, flows: bool = False) -> int:
         """About how much memory `recover` needs; a link takes a matrix of people x people up to a size, and a list beyond."""
         people = counts.people
         link = (
             24 * people**2 if people <= DENSE_UP_TO or type(self.linking) is not InformationGain else 8_000 * people
         )
-        return super().memory_bytes(counts) + link
+        return super().memory_bytes(counts, flows=flows) + link
 
     def work(self, counts: Counts) -> float:
         """About how many seconds `recover` takes on one ordinary core: the steps, and a link of all people for each day."""
@@ -266,7 +267,8 @@ class DayByDayRun(DailyRun):
     ) -> tuple[NDArray[np.int32], DayByDayDetails]:
         """Give the rows of the next day to the people: to those seen before as far as they go, then to new ones.
 
-        Rows that say where they were before the day (with flows) go to people who were there.
+        Rows that say where they were before the day (with flows) go to people who were there, and are then brought as close to
+        the link that ignores it as exchanges at meetings allow.
         """
         link_cost, seen = np.nan, self._seen
         order = np.arange(seen)
@@ -278,13 +280,13 @@ class DayByDayRun(DailyRun):
                     np.vstack([np.full_like(day[: len(self._past)], AWAY), day[len(self._past) :]]) for day in past
                 ]
                 past.append(with_rows_away(self._past, seen))
-            if before is None:
-                found = link(self.attack.linking, past, cells, len(self.locations), stop=self._stop.is_set)
-            else:
-                last = self._days[-1][0][:seen, -1]
+            found = link(self.attack.linking, past, cells, len(self.locations), stop=self._stop.is_set)
+            if before is not None:
+                free, last = found.order, self._days[-1][0][:seen, -1]
                 found = link_by_place(
                     self.attack.linking, past, cells, last, before, len(self.locations), stop=self._stop.is_set
                 )
+                cells = go_on_as_linked(cells, before, found.order, free, len(self.locations))
             order, link_cost, gap = found.order, found.cost, max(gap, found.gap)
         else:
             order = np.full(seen, -1)
@@ -309,6 +311,43 @@ class DayByDayRun(DailyRun):
         super().restore(saved)
         seen = [(cells != AWAY).any(axis=1) for cells, _ in self._days]
         self._seen = max(self._seen, int(np.any(seen, axis=0).sum()))
+
+
+def go_on_as_linked(
+    cells: NDArray[np.int32],
+    before: NDArray[np.int32],
+    order: NDArray[np.int64],
+    free: NDArray[np.int64],
+    locations: int,
+) -> NDArray[np.int32]:
+    """Let people who meet go on as each other, until their day is as close as can be to the one that they resemble most.
+
+    Whoever was mistaken for somebody in the same location at the end of a day would otherwise remain so for all days to come.
+
+    Parameters
+    ----------
+    cells
+        (rows, steps) int32: the day, not linked yet.
+    before
+        (rows,) int32: where each row was at the step before.
+    order, free
+        (people,) int64: the row that each person is given, and the one that would be given if it did not matter where it was before;
+        -1 for none.
+    locations
+        How many there are.
+
+    Returns
+    -------
+    (rows, steps) int32: the day with the same flows.
+    """
+    away = locations
+    both = (order >= 0) & (free >= 0)
+    wanted = np.full((len(cells), cells.shape[1] + 1), -1, np.int32)
+    wanted[order[both], 1:] = np.where(cells == AWAY, away, cells)[free[both]]
+    tracks = np.column_stack([before, cells])
+    lengths = np.ones(tracks.shape[1], np.int64)
+    found = exchange_towards(np.where(tracks == AWAY, away, tracks), wanted, lengths, fixed=True)[:, 1:]
+    return np.where(found == away, np.int32(AWAY), found)
 
 
 def count_transitions(cells: NDArray[np.int32], locations: int) -> sparse.csr_array:

@@ -250,9 +250,9 @@ class KnowingPeople(Attack):
         """The settings of the attack on the others, and who is known."""
         return {"attack": type(self.attack).__name__, **self.attack.settings(), "known_people": repr(self.prior)}
 
-    def memory_bytes(self, counts: Counts) -> int:
+    def memory_bytes(self, counts: Counts, *, flows: bool = False) -> int:
         """About how much memory `recover` needs: that of the attack on all people."""
-        return self.attack.memory_bytes(counts)
+        return self.attack.memory_bytes(counts, flows=flows)
 
     def work(self, counts: Counts) -> float:
         """About how many seconds `recover` takes on one ordinary core: as long as the attack on all people."""

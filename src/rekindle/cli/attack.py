@@ -29,6 +29,7 @@ from rekindle.cli.shared import check_output, choose_release, make_attack, parse
 from rekindle.io import write_trajectories
 from rekindle.io.safety.files import output
 from rekindle.memory import check_memory, reading_bytes
+from rekindle.model.calendar import format_step
 
 
 def attack(
@@ -105,11 +106,14 @@ def attack(
     check_memory(reading_bytes(counts_file), memory_limit, what=f"Reading {counts_file}", way_out="Give fewer days")
     data = read_input(dataset, locations, step, cell_km, truth=False)
     counts, flows = counts_and_flows(*choose_release(data, release, window))
+    if flows is not None and len(data.flows) > 1:
+        others = [format_step(one.window) for one in data.flows if one.window != flows.window]
+        note(f"Flows over {format_step(flows.window)} are attacked; those over {', '.join(others)} are not used.")
     if start or end:
         counts = counts.between(start, end)
         flows = flows if flows is None else flows.during(counts.calendar)
     check_memory(
-        chosen.memory_bytes(counts),
+        chosen.memory_bytes(counts, flows=True) if flows and chosen.takes_flows else chosen.memory_bytes(counts),
         memory_limit,
         what=f"{attack} on {counts.people:,} people, {counts.steps:,} steps and {len(counts.locations):,} locations",
         way_out="Attack fewer days with --from and --to, coarser locations or fewer people"

@@ -1,7 +1,5 @@
 """Habits along flows: every part keeps them, and is the best that can be where that can be worked out."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ import rekindle as rk
 from rekindle.attacks.flows import Windows
 from rekindle.attacks.habits import flow_polish
 from rekindle.attacks.habits.flow_polish import polish_flows, project_votes
-from rekindle.attacks.habits.flows import project, pull_back, track_flows
+from rekindle.attacks.habits.flows import follow_wishes, track_flows
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import HabitModel, SwapSearch
@@ -82,45 +80,37 @@ def test_the_last_to_arrive_leaves_first_and_goes_on():
         assert found == {tuple(resident), tuple(passer)}
 
 
-def best_of_two(tracks, worth):
-    """Try all exchanges of two ways at their meetings: the most that can be had."""
-    ticks = tracks.shape[1]
-    best = -np.inf
-    for state in product((0, 1), repeat=ticks):
-        crossings = [tick for tick in range(1, ticks) if state[tick] != state[tick - 1]]
-        if any(tracks[0, tick - 1] != tracks[1, tick - 1] for tick in crossings):
-            continue
-        best = max(best, sum(worth(side, t, tracks[side ^ state[t], t]) for t in range(ticks) for side in (0, 1)))
-    return best
-
-
 @settings(max_examples=50, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_of_two_people_the_best_exchange_is_found(seed):
-    rng = np.random.default_rng(seed)
-    truth = random_truth(rng, people=2, places=3, steps=12, stay=0.4)
+@given(truth=truths(away=True, max_people=12), seed=st.integers(0, 9))
+def test_people_are_followed_to_where_they_are_wanted(truth, seed):
+    """Whatever that is, along the flows, from where they are wanted first."""
     problem = problem_of(truth)
-    tracks = tracks_of(truth, problem)[:, :9]
-    part = problem_of(truth.part(slice(0, int(problem.starts[min(9, problem.ticks)]))))
-    assert part.ticks == tracks.shape[1]
-    tracks = tracks_of(truth.part(slice(0, int(part.starts[-1]))), part)
-    places = part.counts.shape[1]
+    own = tracks_of(truth, problem)
+    random = np.array([np.random.default_rng(seed).permutation(row) for row in own.T]).T
+    problem.check(follow_wishes(problem, [random, own]))
+    problem.check(follow_wishes(problem, [own]))
+    assert np.array_equal(follow_wishes(problem, [own])[:, 0], own[:, 0])
 
-    wanted = np.array([rng.permutation(row) for row in tracks.T]).T.astype(np.int32)
-    found = pull_back(part, tracks, wanted)
-    part.check(found)
-    agreement = float((part.lengths * (found == wanted)).sum())
-    assert agreement == best_of_two(tracks, lambda side, t, place: part.lengths[t] * (wanted[side, t] == place))
 
-    states = np.full((part.ticks, places), -1)
-    tick, place = np.nonzero(part.counts)
-    states[tick, place] = np.arange(len(tick))
-    marginal = rng.random((len(tick), 2))
-    found = project(part, tracks, marginal, states)
-    part.check(found)
-    likely = sum(part.lengths[t] * marginal[states[t, found[s, t]], s] for t in range(part.ticks) for s in (0, 1))
-    best = best_of_two(tracks, lambda side, t, place: part.lengths[t] * marginal[states[t, place], side])
-    assert likely == pytest.approx(best, abs=1e-5)
+def test_crowds_are_sent_together():
+    """More people and destinations than are priced alone: flows are kept, and who returns mostly returns to the same place."""
+    rng = np.random.default_rng(2)
+    home = rng.integers(0, 9, 400)
+    cells = np.repeat(home[:, None], 24, axis=1)
+    cells[:, 8:12] = np.where(rng.random((400, 1)) < 0.9, rk.AWAY, cells[:, 8:12])
+    cells[:, 16:20] = rng.integers(0, 9, (400, 1))
+    places = rk.Locations([[x % 3, x // 3] for x in range(9)])
+    truth = rk.Trajectories(cells, places, rk.Calendar("2024-03-01", "1h"))
+    problem = problem_of(truth)
+    for backwards in (False, True):
+        found = track_flows(problem, 0, backwards=backwards)
+        problem.check(found)
+        expanded = problem.expand(found)
+        assert (expanded[:, 7] == expanded[:, 12]).mean() > 0.95
+    own = tracks_of(truth, problem)
+    found = follow_wishes(problem, [own])
+    problem.check(found)
+    assert (found == own).mean() > 0.9
 
 
 def test_search_keeps_the_flows(truth, problem):

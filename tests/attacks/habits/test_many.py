@@ -260,11 +260,28 @@ def test_after_a_stop_many_people_get_the_best_answer(as_many):
     assert run.recovery().details.voters[0] < schedule.EFFORTS["normal"].many_voters
 
 
-def test_flows_of_very_many_people_are_refused(monkeypatch):
-    monkeypatch.setattr(schedule, "MOST_PEOPLE_WITH_FLOWS", 5)
+@quick
+@given(truth=truths(away=True, max_people=12), seed=st.integers(0, 3))
+def test_flows_are_exact_and_the_result_is_that_of_any_number_of_workers(as_many, truth, seed):
+    counts, flows = truth.counts(), truth.flows()
+    found = Habits(effort="low", seed=seed, workers=1).recover(counts, flows=flows)
+    assert found.trajectories.flows() == flows
+    assert 0 <= found.confidence.min() <= found.confidence.max() <= 1
+    assert same(Habits(effort="low", seed=seed, workers=3).recover(counts, flows=flows), found)
+
+
+def test_after_a_stop_and_from_a_file_flows_are_exact(as_many, tmp_path):
     truth = random_truth(np.random.default_rng(2), people=8, places=6, steps=24, step="2h")
-    with pytest.raises(rk.errors.InvalidData, match="8 people; with flows, Habits reaches to 5"):
-        Habits(effort="low").recover(truth.counts(), flows=truth.flows())
+    counts, flows = truth.counts(), truth.flows()
+    run = Habits(effort="low", workers=1).start(
+        counts.locations, counts.calendar, people=counts.people, progress=lambda *_: run.stop()
+    )
+    run.feed(counts, flows=flows)
+    assert run.trajectories().flows() == flows
+    run.save(tmp_path / "run.npz")
+    again = rk.resume(tmp_path / "run.npz")
+    assert again.recovery().details.voters[0] == schedule.EFFORTS["low"].many_voters
+    assert same(again.recovery(), Habits(effort="low").recover(counts, flows=flows))
 
 
 def test_many_people_need_memory_and_time_for_each(monkeypatch):
@@ -280,3 +297,5 @@ def test_many_people_need_memory_and_time_for_each(monkeypatch):
     assert tried.memory_bytes(more) < 2.1 * tried.memory_bytes(many)
     assert tried.work(more) < 2.4 * tried.work(many)
     assert tried.work(many) < dataclasses.replace(tried, effort="high").work(many)
+    for size in (200, 20_000):
+        assert tried.memory_bytes(counts(size)) < tried.memory_bytes(counts(size), flows=True)

@@ -25,11 +25,11 @@ from rekindle.attacks.habits.parallel import in_parallel
 from rekindle.attacks.habits.polish import HOURS, MOST_STATES
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.schedule import (
+    BLOCK_PEOPLE,
     EFFORTS,
     MOST_PEOPLE_AT_ONCE,
     Answer,
     Schedule,
-    check_flows,
     find,
     finish,
 )
@@ -113,7 +113,7 @@ class Habits(Attack):
             checks.whole("workers", self.workers, least=1)
         check_prior(self, self.prior)
 
-    def memory_bytes(self, counts: Counts) -> int:
+    def memory_bytes(self, counts: Counts, *, flows: bool = False) -> int:
         """About how much memory `recover` needs: all answers, and what the threads have under way, whichever is more.
 
         A thread links segments, by the likeness of each with everyone or with a list of the most alike, or polishes chains, with a
@@ -123,7 +123,8 @@ class Habits(Attack):
         ticks = 1 + int((counts.values[1:] != counts.values[:-1]).any(axis=1).sum())
         places = int(counts.values.any(axis=0).sum()) + int(counts.away.any())
         threads = max(1, self.workers or cpu_count())
-        common = super().memory_bytes(counts) + 40 * places**2 + 200 * 2**20  # with all kernels
+        common = super().memory_bytes(counts, flows=flows) + 40 * places**2 + 200 * 2**20  # with all kernels
+        each = 48 if flows else 24  # bytes for a person and a state; weights of flows need more digits
         occupied = (counts.values > 0).sum() + (counts.away > 0).sum()
         states = people * int(occupied * ticks // max(1, counts.steps))
         if isinstance(self.prior, KnownPast):
@@ -132,14 +133,13 @@ class Habits(Attack):
         if people > MOST_PEOPLE_AT_ONCE:
             answers = much.many_answers + much.many_voters
             # The answers, and their copies in one order; each link with its lists, and the segments' times in each location.
-            return (
-                common
-                + 4 * people * ticks * (answers + much.many_voters + 4)
-                + threads * people * (1200 + 12 * ticks)
-            )
+            # With flows, the copies once more, and blocks in which each person may be in a location alone.
+            blocks = each * ticks * min(places, BLOCK_PEOPLE) * BLOCK_PEOPLE if flows else 0
+            copies = answers + much.many_voters + 4 + flows * (much.many_answers + 4)
+            return common + 4 * people * ticks * copies + threads * max(people * (1200 + 12 * ticks), blocks)
         answers = much.groups * (much.members + 1) + much.voters
         linking = 64 * people**2 + 16 * people * ticks
-        polishing = 24 * states + 12 * people * HOURS * places if states <= MOST_STATES else 0
+        polishing = each * states + 12 * people * HOURS * places if states <= MOST_STATES else 0
         aligning = (8 * people**2 + 8 * people * ticks) * (1 + max(much.members, much.groups, much.voters))
         return (
             common
@@ -198,8 +198,6 @@ class HabitsRun(Run):
         days = [np.array(counts.values[day], dtype=np.int32) for day in counts.calendar.days()]
         steps = self.steps_done + counts.steps
 
-        if windows is not None:
-            check_flows(self.people)
         for (_, its), day in zip(days_with_windows(counts, windows), days, strict=True):
             if its is not None:
                 self._windows.append(its)
@@ -386,6 +384,6 @@ class HabitsRun(Run):
         problem = self._problem(self.days_done)
         tracks = arrays["tracks"]
         for number, score, each in zip(arrays["numbers"], arrays["scores"], tracks, strict=True):
-            problem.check(each)
+            problem.check(each, counts_only=problem.people > MOST_PEOPLE_AT_ONCE)
             self._answers[int(number)] = Answer(np.ascontiguousarray(each, dtype=np.int32), float(score))
         self._answered = self.days_done

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.attacks.habits.blocks import Block, group
+from rekindle.attacks.habits.flow_polish import polish_flows
 from rekindle.attacks.habits.parallel import in_parallel
 from rekindle.attacks.habits.polish import Profile, polish
 from rekindle.attacks.habits.problem import Problem
@@ -25,7 +26,7 @@ def polish_blocks(
     stopped: Callable[[], bool] = lambda: False,
     workers: int = 1,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Polish a consensus in blocks of people who share places: everyone keeps to the counts that their block has.
+    """Polish a consensus in blocks of people who share places: everyone keeps to the counts, or flows, that their block has.
 
     Parameters
     ----------
@@ -62,5 +63,9 @@ def polish_block(
     """Polish one block: places of the whole problem, and their probability; None after a stop."""
     if stopped():
         return None
-    tracks, probability = polish(block.problem, block.model, block.answers, rounds=rounds, known=known)
+    flows = block.problem.flows
+    if flows is None:
+        tracks, probability = polish(block.problem, block.model, block.answers, rounds=rounds, known=known)
+    else:
+        tracks, probability = polish_flows(block.problem, flows, block.model, block.answers, rounds=rounds, exact=1)
     return block.back(tracks), probability

@@ -1,7 +1,7 @@
 """Blocks: people who share places, as a small problem of their own. Rows go in, rows come out.
 
-What takes the square of the people, or more, is done block by block where there are many. A block keeps its own counts, so that all
-counts stay as they are, whatever is done in which order.
+What takes the square of the people, or more, is done block by block where there are many. A block keeps its own counts (and flows), so
+that all of them stay as they are, whatever is done in which order.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.assignment.kernels import compiled
+from rekindle.attacks.habits.flows import TickFlows
 from rekindle.attacks.habits.problem import Problem, count
 from rekindle.attacks.habits.search import HabitModel
 
@@ -103,7 +104,7 @@ class Block:
 
     @classmethod
     def of(cls, problem: Problem, model: HabitModel, answers: Sequence[NDArray[np.int32]]) -> Block:
-        """Make a block of some people, with the counts of the first of their answers."""
+        """Make a block of some people, with the counts, and flows where there are any, of the first of their answers."""
         places = problem.counts.shape[1]
         seen = np.zeros(places, bool)
         for answer in answers:
@@ -114,7 +115,13 @@ class Block:
         away = problem.away if problem.away >= 0 and seen[problem.away] else -1
         located = used[used != away]
         return cls(
-            replace(problem, counts=count(own[0], len(used)), places=problem.places[used], xy=problem.xy[located]),
+            replace(
+                problem,
+                counts=count(own[0], len(used)),
+                places=problem.places[used],
+                xy=problem.xy[located],
+                flows=None if problem.flows is None else TickFlows.of_tracks(own[0]),
+            ),
             replace(
                 model,
                 moves=np.ascontiguousarray(model.moves[np.ix_(used, used)]),

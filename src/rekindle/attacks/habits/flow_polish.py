@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.assignment.kernels import compiled
-from rekindle.attacks.habits.flows import TickFlows, project
+from rekindle.attacks.habits.flows import TickFlows
 from rekindle.attacks.habits.polish import (
     HOURS,
     OBSERVATIONS_PER_DAY,
@@ -26,6 +26,7 @@ from rekindle.attacks.habits.polish import (
 )
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.search import MOVE_WEIGHT, HabitModel
+from rekindle.attacks.meetings import exchange_until_likely
 
 __all__ = ["flow_sweep_work", "polish_flows", "project_votes"]
 
@@ -47,9 +48,13 @@ def polish_flows(
     answers: Sequence[NDArray[np.integer]],
     *,
     rounds: int = 4,
+    exact: int | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Polish a consensus, and bring it back to exact flows; parameters and result as in `polish`."""
+    """Polish a consensus, and bring it back to exact flows; parameters and result as in `polish`.
+
+    So many of the answers, the first ones, have the flows; None for all.
+    """
     people = problem.people
     given = Profile.of(problem, answers)
     states, offsets, place = _states(problem)
@@ -81,7 +86,7 @@ def polish_flows(
         if stopped():
             break
         hours = 0.5 * given.hours + 0.5 * now
-    return _exact(problem, answers, marginal, states)
+    return _exact(problem, answers[:exact], marginal, states)
 
 
 def project_votes(
@@ -106,7 +111,7 @@ def _exact(
         return np.asarray(marginal[states[ticks, tracks], person])
 
     fits = [float((likely(tracks) * problem.lengths).sum()) for tracks in answers]
-    tracks = project(problem, answers[int(np.argmax(fits))], marginal, states)
+    tracks = exchange_until_likely(answers[int(np.argmax(fits))], marginal, states, problem.lengths)
     return tracks, likely(tracks).astype(np.float32)
 
 

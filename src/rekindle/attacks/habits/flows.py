@@ -1,14 +1,10 @@
-"""Flows within Habits: people are followed along them, and every answer is pulled back to them.
-
-Two people who are in one place at the same time may go on as each other, and no flow changes. Whatever else the parts of the
-attack do (re-link, align, polish), the way back to exact flows is through such meetings: between two of them, two people
-either keep their ways or exchange them, whichever agrees better with what is wanted.
-"""
+"""Flows within Habits: how many people go where from tick to tick, and people who are followed along them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +19,7 @@ from rekindle.errors import InvalidData
 if TYPE_CHECKING:
     from rekindle.attacks.habits.problem import Problem
 
-__all__ = ["TickFlows", "project", "pull_back", "track_flows"]
+__all__ = ["TickFlows", "follow_wishes", "track_flows"]
 
 AHEAD = 0.3
 FARTHEST = 10.0
@@ -32,7 +28,11 @@ SPARE = 4
 """How many more people than leave a place are considered for leaving it, those that came last."""
 RETURN = 2.0
 """Price of a return, at most: the distance from where the person was seen last, in units of the smallest distance."""
-MOST_TURNS = 50
+LOOK_AHEAD = 12
+LESS = 0.8
+"""How many ticks ahead count when people are followed to where they are wanted, each by so much less than the one before."""
+MOST_PRICES = 20_000
+"""Prices of people and destinations up to which everyone is considered alone; beyond, those who came from one place together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +88,24 @@ class TickFlows:
         offsets = np.searchsorted(tick[order], np.arange(ticks + 1))
         return TickFlows(offsets, self.goal[order], self.origin[order], self.number[order])
 
+    @classmethod
+    def of_tracks(cls, tracks: NDArray[np.integer]) -> TickFlows:
+        """Count the flows of (people, ticks) places."""
+        places = int(tracks.max()) + 1
+        ticks = np.arange(1, tracks.shape[1])
+        found = (ticks * places + tracks[:, :-1].astype(np.int64)) * places + tracks[:, 1:]
+        key, number = np.unique(found, return_counts=True)
+        rest, goal = np.divmod(key, places)
+        tick, origin = np.divmod(rest, places)
+        offsets = np.searchsorted(tick, np.arange(tracks.shape[1] + 1))
+        return cls(offsets, origin, goal, number)
+
     def check(self, tracks: NDArray[np.integer]) -> None:
         """Refuse tracks that do not have these flows."""
-        tick = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-        places = int(tracks.max()) + 1
-        key = (tick * places + self.origin) * places + self.goal
-        steps = np.arange(1, tracks.shape[1])
-        found = (steps * places + tracks[:, :-1].astype(np.int64)) * places + tracks[:, 1:]
-        keys, number = np.unique(found, return_counts=True)
-        if not np.array_equal(keys, key) or not np.array_equal(number, self.number):
-            raise InvalidData("tracks do not have the flows that they should")
+        found = self.of_tracks(tracks)
+        for field in fields(self):
+            if not np.array_equal(getattr(self, field.name), getattr(found, field.name)):
+                raise InvalidData("tracks do not have the flows that they should")
 
 
 def track_flows(problem: Problem, seed: int, *, backwards: bool = False, noise: float = 0.05) -> NDArray[np.int32]:
@@ -180,8 +188,12 @@ def _track(counts, flows, times, xy, noise, random):
             columns = 0
             for k in range(low, high):
                 columns += goals[k] != at
+            crowd = rows * columns > MOST_PRICES
+            rows = leaving if crowd else rows
             stays = rows > leaving
-            cost = np.zeros((rows, columns + stays))
+            if crowd:
+                _send_crowd(low, high, at, flows, here[order[:rows]], seen if at == located else before, xy, now)
+            cost = np.zeros((0 if crowd else rows, columns + stays))
             demand = np.empty(columns + stays, np.int64)
             to = np.empty(columns + stays, np.int64)
             column = 0
@@ -191,7 +203,7 @@ def _track(counts, flows, times, xy, noise, random):
                     continue
                 demand[column] = numbers[k]
                 to[column] = goal
-                for row in range(rows):
+                for row in range(len(cost)):
                     person = here[order[row]]
                     cost[row, column] = drawn[order[row]]
                     if at == located:
@@ -204,9 +216,10 @@ def _track(counts, flows, times, xy, noise, random):
             if stays:
                 demand[columns] = rows - leaving
                 to[columns] = at
-            row_of, column_of, _sent, _gap = solve_dense(cost, np.ones(rows, np.int64), demand)
-            for arc in range(len(row_of)):
-                now[here[order[row_of[arc]]]] = to[column_of[arc]]
+            if not crowd:
+                row_of, column_of, _sent, _gap = solve_dense(cost, np.ones(rows, np.int64), demand)
+                for arc in range(len(row_of)):
+                    now[here[order[row_of[arc]]]] = to[column_of[arc]]
             for row in range(rows):
                 person = here[order[row]]
                 if now[person] != at:
@@ -233,120 +246,171 @@ def _track(counts, flows, times, xy, noise, random):
     return tracks
 
 
+@compiled(error_model="numpy")
+def _send_crowd(low, high, at, flows, who, origin, xy, now):
+    """Send those who leave a place to their destinations, people who came from (or were seen last in) one place together."""
+    goals, numbers = flows[2], flows[3]
+    places, returns = len(xy), at == len(xy)
+    who = who[np.argsort(origin[who], kind="mergesort")]
+    left = numbers[low:high].copy()
+    sent = np.zeros(len(who), np.bool_)
+    for k in range(low, high):
+        if goals[k] == at:
+            left[k - low] = 0
+    if returns:
+        # Mostly they return to where they were seen last.
+        column_of = np.full(places + 1, -1, np.int64)
+        for k in range(low, high):
+            column_of[goals[k]] = k - low
+        for one in range(len(who)):
+            column = column_of[origin[who[one]]] if origin[who[one]] >= 0 else -1
+            if column >= 0 and left[column] > 0:
+                now[who[one]] = goals[low + column]
+                left[column] -= 1
+                sent[one] = True
+        who = who[~sent]
+    columns = np.flatnonzero(left)
+    if len(who) == 0:
+        return
+    starts = np.ones(len(who), np.bool_)
+    starts[1:] = origin[who[1:]] != origin[who[:-1]]
+    first = np.flatnonzero(starts)
+    if returns or len(first) * len(columns) > MOST_PRICES * 50:
+        one = 0
+        for column in columns:
+            for _ in range(left[column]):
+                now[who[one]] = goals[low + column]
+                one += 1
+        return
+    cost = np.zeros((len(first), len(columns)))
+    for row in range(len(first)):
+        came = origin[who[first[row]]]
+        for column in range(len(columns)):
+            goal = goals[low + columns[column]]
+            if goal < places:
+                x, y = 2 * xy[at, 0] - xy[came, 0], 2 * xy[at, 1] - xy[came, 1]
+                cost[row, column] = AHEAD * min(math.hypot(xy[goal, 0] - x, xy[goal, 1] - y), FARTHEST)
+    supply = np.empty(len(first), np.int64)
+    supply[:-1] = first[1:] - first[:-1]
+    supply[-1] = len(who) - first[-1]
+    row_of, column_of, number, _gap = solve_dense(cost, supply, left[columns])
+    for arc in range(len(row_of)):
+        row = row_of[arc]
+        for _ in range(number[arc]):
+            now[who[first[row]]] = goals[low + columns[column_of[arc]]]
+            first[row] += 1
+
+
+def follow_wishes(problem: Problem, wanted: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
+    """Follow people along the flows to where they are wanted, as far as these allow.
+
+    Parameters
+    ----------
+    problem
+        The flows.
+    wanted
+        Where everyone is wanted, each (people, ticks) places with exact counts, people in the same order; they count alike.
+
+    Returns
+    -------
+    (people, ticks) int32 places with exact flows.
+    """
+    flows = problem.flows
+    if flows is None:
+        raise RuntimeError("a problem without flows")
+    columns = (flows.offsets, flows.origin, flows.goal, flows.number)
+    wishes = np.stack(wanted).astype(np.int32, copy=False)
+    return _follow_wishes(wishes, columns, problem.lengths, problem.counts.shape[1])
+
+
+@compiled(error_model="numpy")
+def _follow_wishes(wanted, flows, lengths, places):
+    offsets, origins, goals, numbers = flows
+    _, people, ticks = wanted.shape
+    tracks = np.empty((people, ticks), np.int32)
+    now = wanted[0, :, 0].copy()
+    tracks[:, 0] = now
+    begin = np.zeros(places + 1, np.int64)
+    there = np.empty(people, np.int64)
+    column_of = np.full(places, -1, np.int64)
+    for tick in range(1, ticks):
+        begin[:] = 0
+        for person in range(people):
+            begin[now[person] + 1] += 1
+        for place in range(places):
+            begin[place + 1] += begin[place]
+        filled = begin[:-1].copy()
+        for person in range(people):
+            there[filled[now[person]]] = person
+            filled[now[person]] += 1
+        low = offsets[tick]
+        while low < offsets[tick + 1]:
+            at = origins[low]
+            high = low
+            while high < offsets[tick + 1] and origins[high] == at:
+                column_of[goals[high]] = high - low
+                high += 1
+            who = there[begin[at] : begin[at + 1]]
+            rows, columns = len(who), high - low
+            if columns == 1:
+                for person in who:
+                    now[person] = goals[low]
+            elif rows * columns <= MOST_PRICES:
+                cost = np.zeros((rows, columns))
+                for row in range(rows):
+                    _look_ahead(who[row], tick, wanted, lengths, column_of, cost[row])
+                row_of, chosen, _sent, _gap = solve_dense(cost, np.ones(rows, np.int64), numbers[low:high].copy())
+                for arc in range(len(row_of)):
+                    now[who[row_of[arc]]] = goals[low + chosen[arc]]
+            else:
+                # Those who gain most by going where they are wanted go first; then anyone, and the rest stays.
+                left = numbers[low:high].copy()
+                stay = column_of[at]
+                best = np.empty(rows, np.int64)
+                gain = np.empty(rows)
+                worth = np.zeros(columns)
+                for row in range(rows):
+                    _look_ahead(who[row], tick, wanted, lengths, column_of, worth)
+                    best[row] = np.argmin(worth)
+                    gain[row] = worth[best[row]] - (worth[stay] if stay >= 0 else 0.0)
+                    worth[:] = 0.0
+                open_ = 0
+                order = np.argsort(gain, kind="mergesort")
+                for row in order:
+                    if gain[row] < 0.0 and left[best[row]] > 0:
+                        left[best[row]] -= 1
+                        now[who[row]] = goals[low + best[row]]
+                        best[row] = -1
+                for row in order:
+                    if best[row] < 0:
+                        continue
+                    while open_ < columns and (left[open_] == 0 or open_ == stay):
+                        open_ += 1
+                    if open_ < columns:
+                        left[open_] -= 1
+                        now[who[row]] = goals[low + open_]
+            for k in range(low, high):
+                column_of[goals[k]] = -1
+            low = high
+        tracks[:, tick] = now
+    return tracks
+
+
+@compiled()
+def _look_ahead(person, tick, wanted, lengths, column_of, cost):
+    """Add up the time that a person is wanted in each destination soon, as a negative cost."""
+    weight = 1.0
+    for later in range(tick, min(wanted.shape[2], tick + LOOK_AHEAD)):
+        for wish in range(len(wanted)):
+            column = column_of[wanted[wish, person, later]]
+            if column >= 0:
+                cost[column] -= weight * lengths[later]
+        weight *= LESS
+
+
 @compiled()
 def _way_back(xy, seen, goal):
     """Price a return: the distance from where the person was seen last, and no more than if that is not known."""
     if seen < 0 or goal >= len(xy):
         return RETURN
     return min(math.hypot(xy[goal, 0] - xy[seen, 0], xy[goal, 1] - xy[seen, 1]), RETURN)
-
-
-def pull_back(problem: Problem, tracks: NDArray[np.integer], wanted: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Exchange ways at meetings until people are where others want them, as much as can be.
-
-    Parameters
-    ----------
-    problem
-        The flows.
-    tracks
-        (people, ticks) int32 places, with exact flows, people in the order of those who are wanted.
-    wanted
-        (people, ticks) int32 places, with exact counts.
-    """
-    found = np.ascontiguousarray(tracks, dtype=np.int32).copy()
-    _pull_back(found, np.ascontiguousarray(wanted, dtype=np.int32), problem.lengths, MOST_TURNS)
-    return found
-
-
-def project(
-    problem: Problem, tracks: NDArray[np.integer], marginal: NDArray[np.floating], states: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Exchange ways at meetings until the time that people spend where they are likely to be is as long as can be.
-
-    Parameters
-    ----------
-    problem
-        The flows.
-    tracks
-        (people, ticks) int32 places, with exact flows.
-    marginal
-        (states, people) float: how likely each person is to be in the place of each state.
-    states
-        (ticks, places) int64: the state of each place at each tick, -1 where nobody is.
-    """
-    found = np.ascontiguousarray(tracks, dtype=np.int32).copy()
-    _project(found, marginal, states, problem.lengths, MOST_TURNS)
-    return found
-
-
-@compiled()
-def _pull_back(tracks, wanted, lengths, most):
-    people, ticks = tracks.shape
-    changed = np.zeros(people, np.int64)  # the turn in which the ways of each person changed last
-    for turn in range(1, most + 1):
-        anything = False
-        for p in range(people):
-            for q in range(p + 1, people):
-                if turn > 1 and changed[p] < turn - 1 and changed[q] < turn - 1:
-                    continue
-                begin = 0
-                gain = 0
-                swapped = False
-                for tick in range(ticks):
-                    a, b = tracks[p, tick], tracks[q, tick]
-                    if a != b:
-                        better = (wanted[p, tick] == b) + (wanted[q, tick] == a)
-                        worse = (wanted[p, tick] == a) + (wanted[q, tick] == b)
-                        gain += lengths[tick] * (better - worse)
-                    if a == b or tick == ticks - 1:
-                        # Between two meetings all or nothing.
-                        if gain > 0:
-                            for each in range(begin, tick + 1):
-                                tracks[p, each], tracks[q, each] = tracks[q, each], tracks[p, each]
-                            swapped = True
-                        gain = 0
-                        begin = tick + 1
-                if swapped:
-                    changed[p] = changed[q] = turn
-                    anything = True
-        if not anything:
-            break
-
-
-@compiled()
-def _project(tracks, marginal, states, lengths, most):
-    people, ticks = tracks.shape
-    # What each person's way is worth to everyone: no more than it takes to look it up.
-    at = np.empty((people, ticks), np.int64)
-    for person in range(people):
-        for tick in range(ticks):
-            at[person, tick] = states[tick, tracks[person, tick]]
-    changed = np.zeros(people, np.int64)
-    for turn in range(1, most + 1):
-        anything = False
-        for p in range(people):
-            for q in range(p + 1, people):
-                if turn > 1 and changed[p] < turn - 1 and changed[q] < turn - 1:
-                    continue
-                begin = 0
-                gain = 0.0
-                swapped = False
-                for tick in range(ticks):
-                    a, b = at[p, tick], at[q, tick]
-                    if a != b:
-                        gain += lengths[tick] * (
-                            (marginal[b, p] - marginal[a, p]) + (marginal[a, q] - marginal[b, q])
-                        )
-                    if a == b or tick == ticks - 1:
-                        if gain > 1e-6:
-                            for each in range(begin, tick + 1):
-                                tracks[p, each], tracks[q, each] = tracks[q, each], tracks[p, each]
-                                at[p, each], at[q, each] = at[q, each], at[p, each]
-                            swapped = True
-                        gain = 0.0
-                        begin = tick + 1
-                if swapped:
-                    changed[p] = changed[q] = turn
-                    anything = True
-        if not anything:
-            break

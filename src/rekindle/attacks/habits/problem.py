@@ -138,14 +138,14 @@ class Problem:
         """Turn (people, ticks) places into (people, steps) location indices, or `AWAY`."""
         return np.repeat(self.places.astype(np.int32)[tracks], self.lengths, axis=1)
 
-    def check(self, tracks: NDArray[np.integer]) -> None:
-        """Refuse tracks that do not have these counts."""
+    def check(self, tracks: NDArray[np.integer], *, counts_only: bool = False) -> None:
+        """Refuse tracks that do not have these counts and, unless `counts_only`, these flows."""
         people, ticks, places = self.people, self.ticks, self.counts.shape[1]
         if tracks.shape != (people, ticks) or tracks.min() < 0 or tracks.max() >= places:
             raise InvalidData(f"tracks of shape {tracks.shape} do not fit {people} people and {ticks} ticks")
         if not np.array_equal(count(np.ascontiguousarray(tracks), places), self.counts):
             raise InvalidData("tracks do not have the counts that they should")
-        if self.flows is not None:
+        if self.flows is not None and not counts_only:
             self.flows.check(tracks)
 
     def distances(self) -> NDArray[np.float64]:

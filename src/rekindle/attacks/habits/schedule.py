@@ -12,21 +12,20 @@ from rekindle.attacks.habits.block_polish import polish_blocks
 from rekindle.attacks.habits.consensus import DENSE_UP_TO, align, decode
 from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
-from rekindle.attacks.habits.flows import pull_back, track_flows
+from rekindle.attacks.habits.flows import follow_wishes, track_flows
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import POWER, SEAM, relink
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import REDEAL, HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
+from rekindle.attacks.meetings import exchange_towards
 from rekindle.attacks.moves import MoveModel
-from rekindle.errors import InvalidData
 
 __all__ = [
     "EFFORTS",
     "Answer",
     "Schedule",
-    "check_flows",
     "doubt",
     "finish",
     "follow",
@@ -81,7 +80,6 @@ EFFORTS = {
 MOST_PEOPLE_AT_ONCE = 800
 """Up to so many people all are searched and polished at once; more are not searched (it finds nothing that the links of
 everybody's segments have not found), and polished in blocks."""
-MOST_PEOPLE_WITH_FLOWS = 5_000
 BLOCK_PEOPLE = 100
 BLOCK_ROUNDS = 2
 BATCH = 250
@@ -156,7 +154,7 @@ class Schedule:
         pooled = [_track(problem, _seed(seed, 1000 + turn), backwards=bool(turn)) for turn in range(2)]
         model = HabitModel.learn(problem, pooled, known=known)
         people = problem.people
-        if people > MOST_PEOPLE_AT_ONCE and problem.flows is None:
+        if people > MOST_PEOPLE_AT_ONCE:
             return cls(
                 model=model,
                 groups=0,
@@ -211,14 +209,6 @@ class Schedule:
         return range(first, first + self.members)
 
 
-def check_flows(people: int) -> None:
-    """Refuse flows of more people than can be searched at once: blocks of people keep their counts, not their flows."""
-    if people > MOST_PEOPLE_WITH_FLOWS:
-        raise InvalidData(
-            f"There are {people:,} people; with flows, Habits reaches to {MOST_PEOPLE_WITH_FLOWS:,}. Use Enhanced, or leave out the flows."
-        )
-
-
 def _seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
@@ -266,7 +256,7 @@ def _track(problem: Problem, seed: int, *, backwards: bool = False) -> NDArray[n
 def _relink(
     problem: Problem, plan: Schedule, tracks: NDArray[np.int32], seed: int, cuts: int, stopped: Callable[[], bool]
 ) -> NDArray[np.int32]:
-    """Re-link as if there were no flows, and bring the result back to them."""
+    """Re-link as if there were no flows, and bring the result back to them; of many people only what all answers make."""
     rounds = plan.link_rounds
     if problem.flows is None:
         # Where people are away at times, or many, neither the root nor the price gained anything.
@@ -275,8 +265,10 @@ def _relink(
             problem, tracks, seed, segments_per_day=cuts, rounds=rounds, power=power, seam=seam, stop=stopped
         )
     linked = relink(problem, tracks, seed, segments_per_day=cuts, rounds=rounds, stop=stopped)
+    if plan.block_people:
+        return linked
     _, same = _aligned(problem, [linked, tracks], 0, rounds=1)
-    return pull_back(problem, same, linked)
+    return exchange_towards(same, linked, problem.lengths)
 
 
 def find(
@@ -375,12 +367,17 @@ def _agree(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     best = int(np.argmax([answer.score for answer in answers]))
     if stopped() and plan.block_people:
-        return answers[best].tracks, np.full(answers[best].tracks.shape, 0.5, np.float32)
+        tracks = answers[best].tracks
+        tracks = tracks if problem.flows is None else follow_wishes(problem, [tracks])
+        return tracks, np.full(tracks.shape, 0.5, np.float32)
     aligned = _aligned(problem, [answer.tracks for answer in answers], best)
     if plan.block_people:
         ordered = [
             each.astype(np.int32, copy=False) for each in (aligned[best], *aligned[:best], *aligned[best + 1 :])
         ]
+        if problem.flows is not None:
+            tracks = follow_wishes(problem, ordered)
+            ordered = [exchange_towards(tracks, np.stack(ordered), problem.lengths), *ordered]
         return polish_blocks(
             problem,
             plan.model,

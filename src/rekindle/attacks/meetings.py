@@ -1,0 +1,198 @@
+"""Meetings: two people in one place at the same time may go on as each other, and no flow changes.
+
+Whatever is wanted of people whose flows are known, the way to it is through their meetings: between two of them, two people
+either keep their ways or exchange them, whichever is worth more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rekindle.assignment.kernels import compiled
+
+__all__ = ["exchange_towards", "exchange_until_likely"]
+
+ALL_PAIRS_UP_TO = 300
+"""People up to whom all pairs are tried; beyond, each person with those who are most where that person is wanted."""
+MOST_TURNS = 50
+MOST_TURNS_OF_MANY = 10
+LISTED = 60
+CROWD = 1_000
+"""Of a place with more people than that at a tick nobody is listed: they have little to do with each other."""
+FEW_CHANGES = 0.05
+"""Share of the people below which another turn is not worth its time."""
+
+
+def exchange_towards(
+    tracks: NDArray[np.integer], wanted: NDArray[np.integer], lengths: NDArray[np.int64], *, fixed: bool = False
+) -> NDArray[np.int32]:
+    """Exchange ways at meetings until people are where others want them, as much as can be.
+
+    Parameters
+    ----------
+    tracks
+        (people, ticks) whole numbers from 0: places, people in the order of those who are wanted.
+    wanted
+        (people, ticks) whole numbers: places, or -1 where nothing is wanted; or several of them, (wishes, people, ticks), which
+        count alike.
+    lengths
+        (ticks,) int64: how much each tick counts.
+    fixed
+        Whether everyone begins at the first tick as they are.
+
+    Returns
+    -------
+    (people, ticks) int32 places with the same flows.
+    """
+    found = np.ascontiguousarray(tracks, dtype=np.int32).copy()
+    wanted = np.ascontiguousarray(wanted, dtype=np.int32)
+    wanted = wanted[None] if wanted.ndim == 2 else wanted
+    none, nowhere = np.empty((0, 0)), np.empty((0, 0), np.int64)
+    if len(found) <= ALL_PAIRS_UP_TO:
+        _try_all_pairs(found, wanted, none, nowhere, lengths, fixed, MOST_TURNS)
+        return found
+    places = 1 + max(int(found.max()), int(wanted.max()))
+    for _ in range(MOST_TURNS_OF_MANY):
+        there, begin = _who_is_where(found, places)
+        if _try_listed(found, wanted, none, nowhere, lengths, fixed, there, begin) <= FEW_CHANGES * len(found):
+            break
+    return found
+
+
+def exchange_until_likely(
+    tracks: NDArray[np.integer], marginal: NDArray[np.float64], states: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Exchange ways at meetings until the time that people spend where they are likely to be is as long as can be.
+
+    All pairs are tried.
+
+    Parameters
+    ----------
+    tracks, lengths
+        As in `exchange_towards`.
+    marginal
+        (states, people) float64: how likely each person is to be in the place of each state.
+    states
+        (ticks, places) int64: the state of each place at each tick, -1 where nobody is.
+    """
+    found = np.ascontiguousarray(tracks, dtype=np.int32).copy()
+    _try_all_pairs(found, np.empty((0, 0, 0), np.int32), marginal, states, lengths, False, MOST_TURNS)
+    return found
+
+
+@compiled()
+def _try_all_pairs(tracks, wanted, marginal, states, lengths, fixed, most):
+    people = len(tracks)
+    changed = np.zeros(people, np.int64)  # the turn in which the ways of each person changed last
+    for turn in range(1, most + 1):
+        anything = False
+        for p in range(people):
+            for q in range(p + 1, people):
+                if turn > 1 and changed[p] < turn - 1 and changed[q] < turn - 1:
+                    continue
+                if _exchange(p, q, tracks, wanted, marginal, states, lengths, fixed):
+                    changed[p] = changed[q] = turn
+                    anything = True
+        if not anything:
+            break
+
+
+@compiled()
+def _exchange(p, q, tracks, wanted, marginal, states, lengths, fixed):
+    """Exchange the ways of two people between two meetings wherever that is worth more: all or nothing."""
+    begin = 0
+    gain = 0.0
+    swapped = False
+    ticks = tracks.shape[1]
+    by_wish = len(marginal) == 0
+    for tick in range(ticks):
+        a, b = tracks[p, tick], tracks[q, tick]
+        if a != b:
+            if by_wish:
+                better = 0
+                for wish in wanted:
+                    better += (wish[p, tick] == b) + (wish[q, tick] == a)
+                    better -= (wish[p, tick] == a) + (wish[q, tick] == b)
+                gain += lengths[tick] * better
+            else:
+                here, there = states[tick, a], states[tick, b]
+                gain += lengths[tick] * (
+                    (marginal[there, p] - marginal[here, p]) + (marginal[here, q] - marginal[there, q])
+                )
+        if a == b or tick == ticks - 1:
+            if gain > 1e-6 and not (fixed and begin == 0):
+                for each in range(begin, tick + 1):
+                    tracks[p, each], tracks[q, each] = tracks[q, each], tracks[p, each]
+                swapped = True
+            gain = 0.0
+            begin = tick + 1
+    return swapped
+
+
+@compiled()
+def _who_is_where(tracks, places):
+    """People by place: (ticks, people) int32, and where each place begins, (ticks, places + 1) int64."""
+    people, ticks = tracks.shape
+    there = np.empty((ticks, people), np.int32)
+    begin = np.zeros((ticks, places + 1), np.int64)
+    for tick in range(ticks):
+        for person in range(people):
+            begin[tick, tracks[person, tick] + 1] += 1
+        for place in range(places):
+            begin[tick, place + 1] += begin[tick, place]
+        filled = begin[tick].copy()
+        for person in range(people):
+            place = tracks[person, tick]
+            there[tick, filled[place]] = person
+            filled[place] += 1
+    return there, begin
+
+
+@compiled()
+def _try_listed(tracks, wanted, marginal, states, lengths, fixed, there, begin):
+    """Try everyone with those who are most where they are wanted themselves, but are not; gives how many exchanged."""
+    people, ticks = tracks.shape
+    time = np.zeros(people, np.int64)
+    met = np.full(people, -1, np.int64)  # the last person whom each has met
+    found = np.empty(people, np.int64)
+    exchanged = 0
+    for p in range(people):
+        known = 0
+        for tick in range(ticks):
+            first, last = begin[tick, tracks[p, tick]], begin[tick, tracks[p, tick] + 1]
+            if last - first <= CROWD:
+                for entry in range(first, last):
+                    met[there[tick, entry]] = p
+        met[p] = -1
+        for tick in range(ticks):
+            for wish in wanted:
+                place = wish[p, tick]
+                if place < 0 or place == tracks[p, tick]:
+                    continue
+                first, last = begin[tick, place], begin[tick, place + 1]
+                if last - first > CROWD:
+                    continue
+                for entry in range(first, last):
+                    q = there[tick, entry]
+                    if met[q] != p:
+                        continue
+                    if time[q] == 0:
+                        found[known] = q
+                        known += 1
+                    time[q] += lengths[tick]
+        anything = False
+        for _ in range(min(LISTED, known)):
+            best = -1
+            for one in range(known):
+                if time[found[one]] > 0 and (best < 0 or time[found[one]] > time[best]):
+                    best = found[one]
+            if best < 0:
+                break
+            time[best] = 0
+            if _exchange(p, best, tracks, wanted, marginal, states, lengths, fixed):
+                anything = True
+        for one in range(known):
+            time[found[one]] = 0
+        exchanged += anything
+    return exchanged
