@@ -284,3 +284,25 @@ def look_up(recovered, person, known, lots, points):
         learnt = sum(picked[step] == person[step] for step in others) / len(others) if others else math.nan
         results.append((best, learnt))
     return results
+
+
+def tables_within(low, high, rows, columns):
+    """All tables of whole numbers within limits, with these sums of rows and columns, as tuples row by row."""
+    cells = [(i, j) for i in range(len(rows)) for j in range(len(columns))]
+
+    def fill(at, left_rows, left_columns):
+        if at == len(cells):
+            if not any(left_rows) and not any(left_columns):
+                yield ()
+            return
+        i, j = cells[at]
+        most = int(min(high[i][j], left_rows[i], left_columns[j]))
+        for number in range(int(low[i][j]), most + 1):
+            rest_rows = [left - number * (k == i) for k, left in enumerate(left_rows)]
+            rest_columns = [left - number * (k == j) for k, left in enumerate(left_columns)]
+            if j == len(columns) - 1 and rest_rows[i]:
+                continue
+            for rest in fill(at + 1, rest_rows, rest_columns):
+                yield (number, *rest)
+
+    return fill(0, [int(n) for n in rows], [int(n) for n in columns])

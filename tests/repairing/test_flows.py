@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.oracle import tables_within
 from tests.small import line, random_truth, truths
 
 import rekindle as rk
 from rekindle.model import AppliedDefence, check_flows
+from rekindle.repairing.flows import _fit as fit
+from rekindle.repairing.observations import observe
 
 DEFENCES = [
     rk.Chain([]),
@@ -44,6 +47,36 @@ def test_nobody_gets_lost(truth, defence, stayers, counts_known):
         if defence.exact:
             mine, shown = table(repaired, release), ~release.withheld
             assert np.array_equal(mine[shown], release.values[shown])
+        if not defence.adds_noise and not defence.needs_people:
+            seen = observe(release)
+            mine = table(repaired, release)
+            assert (mine >= seen.low).all()
+            assert (mine <= np.where(seen.open_above, np.inf, seen.high)).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), people=st.integers(1, 9))
+def test_numbers_stay_within_their_limits_where_any_table_does(seed, people):
+    """Against all tables with the same sums; and one that nothing speaks against is not changed."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 4))
+    true = np.zeros((size, size))
+    np.add.at(true, tuple(rng.integers(0, size, (2, people))), 1)
+    width = rng.integers(0, 3, true.shape)
+    low, high = np.maximum(true - width, 0.0), true + rng.integers(0, 3, true.shape)
+    leave, arrive = (true.sum(axis=axis).astype(np.int64) for axis in (1, 0))
+    if rng.random() < 0.3:  # sums of other people
+        leave, arrive = rng.permutation(leave), rng.permutation(arrive)
+    guess = np.clip(rng.uniform(0, 4, true.shape), low, high)
+    none = np.zeros(true.shape)
+    found = fit(guess, low, high, none, leave, arrive)
+    assert np.array_equal(found.sum(axis=1), leave)
+    assert np.array_equal(found.sum(axis=0), arrive)
+    possible = set(tables_within(low, high, leave, arrive))
+    if possible:
+        assert tuple(found.ravel().tolist()) in possible
+    if np.array_equal(leave, true.sum(axis=1)) and np.array_equal(arrive, true.sum(axis=0)):
+        assert np.array_equal(fit(true, low, high, none, leave, arrive), true)
 
 
 def table(flows, release):

@@ -16,6 +16,7 @@ from tests.report.made import around, made, release, repaired
 
 import rekindle as rk
 from rekindle.auditing import Growth, Identity, audit
+from rekindle.auditing.results import WindowRisk
 from rekindle.auditing.risk import RULE
 from rekindle.defences import Sample
 from rekindle.report.page import _encode, build_page
@@ -355,3 +356,28 @@ def test_people_who_are_away_can_be_shown():
     assert decode(data["people"][0]["truth"], away.steps)[2:10] == [cells[0, 2], *[-1] * 6, cells[0, 9]]
     hours = sum(float(n.replace(",", "")) for n in re.findall(r"of ([\d,.]+) person-hours", page))
     assert hours == pytest.approx((cells >= 0).sum())
+
+
+def test_counts_against_flows_by_window_are_one_chart():
+    windows = tuple(
+        WindowRisk(window, kind, label, 0.3 + 0.1 * at)
+        for at, window in enumerate(("1h", "4h"))
+        for kind in ("counts", "flows")
+        for label in ("As given", "Withhold below 3")
+    )
+    page = build_page(made(windows=windows))
+    assert "Counts against flows" in page
+    for said in ("counts, as given", "flows, withhold below 3", ">1h<", ">4h<"):
+        assert said in page
+    assert "Counts against flows" not in build_page(made())
+
+
+def test_what_stands_beside_flows_has_its_words():
+    """At random along the flows is one more bar; why membership was not tested is said."""
+    given = release("as given", around(0.3))
+    mixed = replace(given.attacks["chance"], attack="mixed")
+    reason = "This is a release of flows; who is in it cannot be tested yet."
+    given = replace(given, attacks=given.attacks | {"mixed": mixed}, membership={"exact": reason})
+    text = " ".join(Reader(build_page(made(releases=(given,)))).text)
+    assert "at random along flows" in text
+    assert reason.rstrip(".") in text

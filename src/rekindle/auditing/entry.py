@@ -36,7 +36,7 @@ from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import Defence
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.membership.infer import METHODS, Method
-from rekindle.model import Counts, Flows, Release, Trajectories
+from rekindle.model import Counts, Dataset, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
 from rekindle.progress import Progress, shown_in_notebooks
 
@@ -182,6 +182,7 @@ def audit(
         first_seed=checks.whole("seed", seed),
         with_counts=isinstance(given, Flows) and release != "flows",
         priors=priors,
+        unused=_unused(data, given),
     )
     for prior in priors:
         if isinstance(prior, KnownPeople) and not isinstance(given, Counts):
@@ -252,6 +253,13 @@ def audit(
         return None
 
     return replace(result, expected=_expect(plan, result, audit_similar))
+
+
+def _unused(data: Any, given: Counts | Flows | Release) -> tuple[timedelta, ...]:
+    """The windows of flows in a dataset that are not what is attacked."""
+    if not isinstance(data, Dataset) or not isinstance(given, Flows):
+        return ()
+    return tuple(one.window for one in data.flows if one.window != given.window)
 
 
 def _expect(plan: Plan, result: Audit, audit_similar: Callable[[Trajectories, Attack], Audit | None]) -> Expectation:

@@ -10,12 +10,12 @@ import numpy as np
 
 from rekindle.auditing import work
 from rekindle.auditing.plan import Plan
-from rekindle.auditing.stages import KEPT, SCOUT, days_grown
+from rekindle.auditing.stages import KEPT, SCOUT, days_grown, windows_compared
 from rekindle.defences import Defence
 from rekindle.errors import RekindleError
 from rekindle.memory import audit_bytes
-from rekindle.model import Counts
-from rekindle.repairing import REPAIRS
+from rekindle.model import Counts, Release
+from rekindle.repairing import FLOW_REPAIRS, REPAIRS
 
 USUAL_WORK = 1_200.0
 """Seconds of an ordinary core that an audit takes at most where nobody said how much to do: 15 minutes of two cores, and some
@@ -132,7 +132,10 @@ def works_of(plan: Plan) -> list[float]:
         counts = _defended(plan.sized, defence)
         compared = truth and not (isinstance(plan.given, Counts) and (defence is None or defence.exact))
         if compared:
-            works += [work.attacking(SCOUT.attack, counts, compared=True)] * (len(REPAIRS) + 1)
+            # Exact flows can be read as flows, or as the counts that they add up to.
+            exact = plan.of_flows and not isinstance(plan.given, Release) and (defence is None or defence.exact)
+            ways = 2 if exact else len(FLOW_REPAIRS if plan.of_flows else REPAIRS) + 1 + plan.of_flows
+            works += [work.attacking(SCOUT.attack, counts, compared=True)] * ways
         kept = KEPT if compared and plan.thorough else 1
         guessed = [most] if compared and plan.thorough else []
         more = plan.informed.values() if defence is None else ()
@@ -145,6 +148,11 @@ def works_of(plan: Plan) -> list[float]:
     if truth and plan.thorough:
         for first in days_grown(plan.sized):
             works += [work.attacking(one, first, compared=True) for one in (None, most if most.revises else None)]
+    for calendar, _ in windows_compared(plan):
+        values = np.zeros((calendar.steps or 1, len(plan.sized.locations)), np.int32)
+        values[:, 0] = plan.sized.people
+        at_ends = Counts(values, plan.sized.locations, calendar)
+        works += [work.attacking(most, at_ends, compared=True)] * 2
     return works
 
 

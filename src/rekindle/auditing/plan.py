@@ -26,7 +26,7 @@ from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.membership.infer import Method
 from rekindle.memory import counts_of_size
 from rekindle.model import Counts, Dataset, Flows, Release, Trajectories
-from rekindle.model.calendar import parse_step
+from rekindle.model.calendar import format_step, parse_step
 from rekindle.model.dataset import check_truth
 
 SEEDS = 3
@@ -70,6 +70,8 @@ class Plan:
         Whether the counts are published beside the flows, protected alike.
     priors
         What attackers may know beside the release: each is one more attempt.
+    unused
+        Windows of flows that the dataset publishes besides those that are attacked.
     """
 
     given: Counts | Flows | Release
@@ -87,6 +89,7 @@ class Plan:
     first_seed: int = 0
     with_counts: bool = False
     priors: tuple[Prior, ...] = ()
+    unused: tuple[timedelta, ...] = ()
 
     @property
     def attacks(self) -> dict[str, Attack]:
@@ -313,6 +316,12 @@ def alternatives(plan: Plan, free: frozenset[str]) -> list[Plan]:
 
 def omissions(plan: Plan, free: frozenset[str]) -> Iterator[str]:
     """What a plan leaves out of the full one where it could choose, and the setting that gets it, in sentences."""
+    if plan.unused:
+        windows = " and ".join(format_step(one) for one in plan.unused)
+        yield (
+            f"The dataset also publishes flows over {windows}. No attack uses them together with the others, which would give away "
+            "more: audit each by itself with `window`."
+        )
     if "attacks" in free:
         beyond, able = within_reach(plan.sized)
         for name, reason in beyond.items():

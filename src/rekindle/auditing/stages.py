@@ -38,13 +38,19 @@ from rekindle.evaluation import utility
 from rekindle.membership.infer import Method
 from rekindle.model import AWAY, Calendar, Counts, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
-from rekindle.repairing import REPAIRS, exact_totals, guess_people, hold_still, repair, repair_flows
+from rekindle.repairing import FLOW_REPAIRS, REPAIRS, exact_totals, guess_people, hold_still, repair, repair_flows
 
 SCOUT = Attempt("enhanced", Enhanced())
 """The attack that repairs are compared with."""
 
 AS_PUBLISHED = "as published"
 """No repair: the numbers are exact, whatever they add up to."""
+
+PRESENCE = "presence"
+"""Of flows, only how many people they put where: who guesses flows wrongly is worse off than who does not use them."""
+
+TRUE_NUMBERS = "true numbers"
+"""What repairs are compared with: nothing was done to the numbers."""
 
 WINDOWS = ("1h", "2h", "4h", "8h", "24h")
 """Longer windows, in which counts are compared with flows."""
@@ -133,12 +139,22 @@ class Published:
         use = None if true is None else utility(true, release, scale=scale).to_json()
         return cls(release, exact, guess, people, coarse, original, rows, use, beside)
 
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """The ways in which an attacker may read it."""
+        if self.release.pairs is None:
+            return (AS_PUBLISHED,) if self.exact else tuple(REPAIRS)
+        return (AS_PUBLISHED, PRESENCE) if self.exact else (*FLOW_REPAIRS, PRESENCE)
+
     def counts(self, repair: str, people: int) -> Counts | Flows:
         """What an attacker makes of it who takes so many people to be in it."""
         if (repair, people) not in self._counts and self.release.pairs is not None:
             there = None if self.beside is None or self.exact else REPAIRS[next(iter(REPAIRS))](self.beside, people)
-            flows = repair_flows(self.release, people, there)
-            self._counts[repair, people] = hold_still(flows.counts()) if repair == FROZEN else flows
+            if repair in (FROZEN, PRESENCE):
+                counts = there or counts_of(self.counts(self.repairs[0], people))
+                self._counts[repair, people] = hold_still(counts) if repair == FROZEN else counts
+            else:
+                self._counts[repair, people] = FLOW_REPAIRS.get(repair, repair_flows)(self.release, people, there)
         if (repair, people) not in self._counts:
             release = self.release
             if self.exact:
@@ -207,26 +223,29 @@ class Tried:
         return self.draws[seed].counts(repair, self.draws[seed].people)
 
     def scout(self) -> Batch:
-        """Try the repairs under the first row order, and the true counts beside them, where there is anything to repair."""
+        """Try the repairs under the first row order, and the true numbers beside them, where there is anything to choose."""
         published = self.draws[0]
-        # Flows have one repair.
-        if published.exact or published.truth is None or published.release.pairs is not None:
+        if len(published.repairs) == 1 or published.truth is None:
             return {}, self._scouted
-        counts = {repair: self.counts(0, repair) for repair in REPAIRS} | {AS_PUBLISHED: published.truth.counts()}
+        counts = {repair: self.counts(0, repair) for repair in published.repairs}
+        if not published.exact:
+            true = published.truth.counts() if published.release.pairs is None else published.truth.flows()
+            counts[TRUE_NUMBERS] = true
         return {repair: self._task(0, SCOUT, one) for repair, one in counts.items()}, self._scouted
 
     def choose_repairs(self) -> None:
         """Keep the best repairs, when all were tried."""
         if not self._scouted:
-            self.kept = (AS_PUBLISHED if self.draws[0].exact else next(iter(REPAIRS)),)
+            self.kept = self.draws[0].repairs[:1]
             return
         accuracy = {repair: float(np.nanmean(one.arrays["accuracy"])) for repair, one in self._scouted.items()}
-        true_counts = accuracy.pop(AS_PUBLISHED)
+        true_counts = accuracy.pop(TRUE_NUMBERS, None)
         ranked = sorted(accuracy, key=accuracy.__getitem__, reverse=True)
         # Where nothing ever moves, every attack finds the same, and the reference "frozen" has it already.
         moving = [repair for repair in ranked if _moves(counts_of(self.counts(0, repair)))]
         self.kept = tuple((moving or ranked)[: KEPT if self.plan.thorough else 1])
-        self.repairs = Repairs(SCOUT.name, accuracy, self.kept, true_counts)
+        if true_counts is not None:
+            self.repairs = Repairs(SCOUT.name, accuracy, self.kept, true_counts)
 
     def attack(self) -> Batch:
         """Try everything, one row order after the other: what stands beside the attacks, then the strongest first."""
@@ -237,11 +256,18 @@ class Tried:
             (seed, one.name, repair): self._task(seed, one, self.counts(seed, repair))
             for seed in range(self.plan.seeds)
             for one in order
-            # References, which every attack stands beside, have one repair: their own, or the best.
-            for repair in ((one.repair,) if one.repair else self.kept[:1] if one.is_reference else self.kept)
+            for repair in self._repairs_for(one)
         }
         self.wanted = list(tasks)
         return tasks, self.results
+
+    def _repairs_for(self, attempt: Attempt) -> tuple[str, ...]:
+        """References, which every attack stands beside, have one repair: their own, or the best; at random along flows, of flows."""
+        if attempt.repair:
+            return (attempt.repair,)
+        if attempt.is_reference and attempt.follows_flows and PRESENCE in self.kept:
+            return tuple(one for one in (*self.kept, *self.draws[0].repairs) if one != PRESENCE)[:1]
+        return self.kept[:1] if attempt.is_reference else self.kept
 
     def guess_people(self) -> Batch:
         """Repeat the strongest attack where the number of people must be guessed, and the guess is wrong."""
@@ -262,7 +288,7 @@ class Tried:
                 (published.release, published.truth, self.defence, given, method, 0),
                 work.membership(plan.sized, method),
             )
-            for method in (plan.membership if published.truth is not None and published.release.pairs is None else ())
+            for method in (plan.membership if published.truth is not None else ())
         }
         return tasks, self.membership
 
@@ -465,26 +491,33 @@ def _by_window(found: Findings) -> Batch:
         return tasks, found.windows
     attacks = [name for name in found.given.attempts_done if name in plan.attacks]
     attack = plan.attacks[max(attacks, key=lambda name: np.nanmean(found.given.best(name)[0].arrays["accuracy"]))]
+    for calendar, defence in windows_compared(plan):
+        people = plan.truth.during(calendar)
+        try:
+            held = _held(people, defence)
+        except RekindleError:  # nothing would be left
+            continue
+        for kind, data in held.items():
+            tasks[calendar.step, kind, "As given" if defence is None else defence.label] = Task(
+                attack_counts,
+                (data, people, None, attack, plan.first_seed, False),
+                work.attacking(attack, counts_of(data), compared=True),
+                reports=True,
+            )
+    return tasks, found.windows
+
+
+def windows_compared(plan: Plan) -> Iterator[tuple[Calendar, Defence | None]]:
+    """When longer windows begin and end, and what is done to their counts and flows: nothing, or numbers are withheld."""
+    if not isinstance(plan.given, Flows) or plan.truth is None or not plan.thorough:
+        return
     protections = (None, *(one for one in plan.defences if isinstance(one, Suppress)))[:2]
     step = plan.given.window
     for length in sorted({step, *(parse_step(text) for text in WINDOWS)}):
         steps = -(-plan.truth.steps * step // length)
-        if length % step or length < step or steps < FEWEST_WINDOWS:
-            continue
-        people = plan.truth.during(Calendar(plan.truth.calendar.start, length, steps))
-        for defence in protections:
-            try:
-                held = _held(people, defence)
-            except RekindleError:  # nothing would be left
-                continue
-            for kind, data in held.items():
-                tasks[length, kind, "As given" if defence is None else defence.label] = Task(
-                    attack_counts,
-                    (data, people, None, attack, plan.first_seed, False),
-                    work.attacking(attack, counts_of(data), compared=True),
-                    reports=True,
-                )
-    return tasks, found.windows
+        if not length % step and length >= step and steps >= FEWEST_WINDOWS:
+            for defence in protections:
+                yield Calendar(plan.truth.calendar.start, length, steps), defence
 
 
 def _held(people: Trajectories, defence: Defence | None) -> dict[str, Counts | Flows]:

@@ -236,12 +236,20 @@ def infer_membership(
     checks.share("known", checks.positive("known", known))
     checks.seed(seed)
     published = release if isinstance(release, Release) else Release.of(release)
+    _refuse_flows(published)
     chain = Chain([defence if defence is not None else rebuild_defence(published.defences)])
     _refuse_unexplained(published, truth, chain, defence)
     if method == "exact":
         people = (chain if defence is None else defence).seeded(seed).coarsen(truth)
         return exact_membership(published, people, chain, targets=targets, draws=draws, seed=seed, progress=progress)
     return _classified(published, truth, chain, method, reference, known, group, targets, seed, workers, progress)
+
+
+def _refuse_flows(release: Release) -> None:
+    if release.pairs is not None:
+        raise InvalidData(
+            "This is a release of flows; who is in it cannot be tested yet. Test the counts of the same people instead."
+        )
 
 
 def _refuse_unexplained(release: Release, truth: Trajectories, chain: Chain, given: Defence | None) -> None:
@@ -278,6 +286,7 @@ def exact_membership(
     targets, draws, seed, progress
         As in `infer_membership`.
     """
+    _refuse_flows(release)
     if people.locations != release.locations or people.calendar != release.calendar:
         raise InvalidData(
             "The truth, at the resolution of the defence, has other locations or steps than the release."

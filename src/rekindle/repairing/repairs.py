@@ -23,6 +23,8 @@ from rekindle.repairing.totals import totals_of
 from rekindle.repairing.whole import nearest_counts
 
 Totals = NDArray[np.int64]
+Guess = Callable[[Floats, Floats, Totals], Floats]
+"""Guesses every number from its value, its variance and the total of its step."""
 
 FEWEST_DAYS = 4
 """Days of a kind, weekdays or weekends, from which on they have a profile of their own."""
@@ -84,7 +86,12 @@ def daily_profile(release: Release, people: int) -> Counts:
 
     Where the numbers are noisy, the means are smoothed over the day.
     """
-    kinds = _kinds_of_step(release.calendar)
+    return _repaired(release, people, profile_of(release.calendar), loose=True)
+
+
+def profile_of(calendar: Calendar) -> Guess:
+    """How to guess numbers by their mean at the same step of other days."""
+    kinds = _kinds_of_step(calendar)
     days = np.maximum(np.bincount(kinds), 1)[:, None]
 
     def means(table: Floats) -> Floats:
@@ -98,12 +105,17 @@ def daily_profile(release: Release, people: int) -> Counts:
             found = smooth(found, means(variance) / days, float(totals.mean()) / value.shape[1])
         return found[kinds] * (totals[:, None] / np.maximum(usual[kinds], 1.0))
 
-    return _repaired(release, people, profile, loose=True)
+    return profile
 
 
 def kept(release: Release, people: int) -> Counts:
     """Take every published number as it is, and fill in those that are withheld so that the totals fit."""
-    return _repaired(release, people, lambda value, *_: value)
+    return _repaired(release, people, as_published)
+
+
+def as_published(value: Floats, _: Floats, __: Totals) -> Floats:
+    """Numbers as they are."""
+    return value
 
 
 REPAIRS: dict[str, Callable[[Release, int], Counts]] = {
@@ -115,9 +127,7 @@ REPAIRS: dict[str, Callable[[Release, int], Counts]] = {
 """The attacker's ways to repair a release, by name: (release, people) to counts. The first is that of `repair`."""
 
 
-def _repaired(
-    release: Release, people: int, guess: Callable[[Floats, Floats, Totals], Floats], *, loose: bool = False
-) -> Counts:
+def _repaired(release: Release, people: int, guess: Guess, *, loose: bool = False) -> Counts:
     """Take the whole numbers nearest to a guess of every count, from its value, variance and total, within the limits.
 
     Where `loose`, a rounded number sets no limits: what is lost in one step is made up for by a steadier guess.
