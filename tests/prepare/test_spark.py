@@ -12,8 +12,10 @@ import pytest
 from tests.sources.raw import some_points, some_porto_rows, write_cabs, write_geolife, write_porto
 
 from rekindle.errors import InvalidFile, InvalidSetting
+from rekindle.io import read_dataset
+from rekindle.io.safety.folders import read_mark
 from rekindle.model import Locations
-from rekindle.prepare import Grid, Towers, prepare_geolife, prepare_points, prepare_porto
+from rekindle.prepare import Grid, H3Cells, Towers, prepare_geolife, prepare_points, prepare_porto
 from rekindle.sources import points_from_frame, read_cabspotting, read_geolife, read_points, read_porto
 from rekindle.sources.engine import collect
 
@@ -140,6 +142,45 @@ def test_a_clock_change(tmp_path):
     table.write_csv(tmp_path / "points.csv")
     ours, spark = (read_points(tmp_path, timezone="Europe/Oslo", engine=engine) for engine in ("polars", "spark"))
     assert_same(prepare_points(ours), prepare_points(spark, engine="spark"))
+
+
+@pytest.mark.parametrize(
+    ("fill", "max_gap", "kind"), [("nearest", "3h", "towers"), ("linear", "3h", "grid"), ("last", "auto", "h3")]
+)
+def test_the_dataset_is_written_by_the_workers(tmp_path, monkeypatch, session, fill, max_gap, kind):
+    """The driver is handed nothing that has a row for each point, and the folder is the same dataset."""
+    table = some_points()
+    table.write_parquet(tmp_path / "points.parquet")
+    lat_lng = table.select("lat", "lng").unique().sort("lat", "lng")[::40].to_numpy()
+    towers = Towers(Locations.from_lat_lng(lat_lng))
+    places = {"towers": towers, "grid": Grid(cell_km=1, outside="away"), "h3": H3Cells(resolution=8)}[kind]
+    handed = []
+    kind_of_frame = type(session.range(1))
+    whole = kind_of_frame.toArrow
+
+    def counting(frame):
+        found = whole(frame)
+        handed.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(kind_of_frame, "toArrow", counting)
+    found = []
+    for engine in ("polars", "spark"):
+        points = read_points(tmp_path / "points.parquet", engine=engine)
+        prepared = prepare_points(points, engine=engine, fill=fill, max_gap=max_gap, places=places)
+        prepared.write(tmp_path / engine, flows=True)
+        found.append(read_dataset(tmp_path / engine))
+    ours, spark = found
+    assert max(handed) <= max(ours.calendar.steps, len(ours.locations), 100) < table.height
+    assert (spark.truth, spark.counts, spark.flows, spark.info) == (ours.truth, ours.counts, ours.flows, ours.info)
+    assert spark.locations == ours.locations
+    kinds = {path.name for path in (tmp_path / "spark").iterdir()}
+    assert {"truth", "counts", "flows", "filled"} <= kinds
+    assert not {"truth.parquet", "counts.parquet"} & kinds
+    sensitive = read_mark(tmp_path / "spark").sensitive_files(tmp_path / "spark")
+    assert {path.parent.name for path, _ in sensitive} == {"truth", "filled"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path, _ in sensitive)
+    assert not list((tmp_path / "spark").rglob("*.crc"))
 
 
 def test_the_zone_of_a_column(tmp_path, session):

@@ -36,6 +36,7 @@ from rekindle.prepare import (
 )
 from rekindle.prepare.fill import check_max_gap
 from rekindle.sources import Points, points_from_frame, read_cabspotting, read_geolife, read_points, read_porto
+from rekindle.sources.engine import Engine
 
 prepare = typer.Typer(
     name="prepare",
@@ -119,6 +120,7 @@ def write(
     memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
+    engine: Engine = "polars",
     *,
     read: Callable[..., Points],
     recipe: Callable[[Points], Prepared],
@@ -128,7 +130,7 @@ def write(
 
     check_new_folder(out, DATASET, overwrite=overwrite)
     check_memory(
-        points_bytes(source),
+        points_bytes(source, engine),
         memory_limit,
         what=f"Preparing {source}",
         way_out="Prepare a part of the files, or a longer --step",

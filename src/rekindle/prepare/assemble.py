@@ -177,7 +177,7 @@ def assemble(
         raise InvalidSetting("These points name a location; give the towers, which say where it is, as `places`.")
     if named and fill == "linear":
         raise InvalidSetting("`fill` is 'linear', but there is no line between two names; use 'last' or 'nearest'.")
-    kept = records.map(partial(_observed_people, steps=steps, min_coverage=min_coverage))
+    kept = records.lazily(partial(_observed_people, steps=steps, min_coverage=min_coverage))
     if max_gap is not None:
         max_gap = choose_max_gap(kept, calendar.step) if max_gap == AUTO else parse_step(max_gap)
     limit = None if max_gap is None else max_gap // calendar.step

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,18 +48,16 @@ def collect(frame: Frame) -> pl.DataFrame:
         return frame.to_native().collect(engine="streaming")  # type: ignore[no-any-return]
 
 
-def _reading() -> Any:
-    @contextmanager
-    def naming() -> Any:
-        try:
-            yield
-        except RekindleError:
-            raise
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-            raise InvalidData(f"The points cannot be read ({line}).") from None
-
-    return naming()
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Turn what Polars raises into an error of ours; that is always about the points, as files are read while it works."""
+    try:
+        yield
+    except RekindleError:
+        raise
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise InvalidData(f"The points cannot be read ({line}).") from None
 
 
 class _Folder:
@@ -124,6 +122,10 @@ class Parts:
                 work(frame).to_native().sink_parquet(file, **_QUICK)
             frames.append(_lazy(pl.scan_parquet(file)))
         return Parts(tuple(frames), folder)
+
+    def lazily(self, work: Callable[[Frame], Frame]) -> Parts:
+        """The same as `map`, but computed whenever it is read."""
+        return Parts(tuple(map(work, self.frames)), self._folder)
 
     def then(self, frame: Frame) -> Parts:
         """A table that is made of this one, but not computed yet; this one is kept for it."""
