@@ -2,7 +2,8 @@
 
 Makes a file of points of people who go between home and work, in the order of time, prepares it as `rekindle prepare points`
 does in a process of its own, and reads that process's peak memory. Spark runs with two worker processes on the loopback address, with
-authentication; what counts there is the driver, Python and Java apart, since workers may be as many as one has.
+authentication; what counts there is the memory of the driver, Python and Java apart, since workers may be as many as one has. The
+processor seconds of Spark are those of the driver's Python alone.
 
     python -m benchmarks.prepare                                  # a million points, both engines, compared row by row
     python -m benchmarks.prepare --points 50_000_000 --people 20_000 --engine polars
@@ -79,7 +80,7 @@ def spark_folder(folder: Path) -> dict[str, str]:
 
 
 def measure(command: list[str], environment: dict[str, str]) -> tuple[float, dict[str, int]]:
-    """Processor seconds of a command and all its children, and the peak memory in bytes of each kind of process."""
+    """Processor seconds of a command, and the peak memory in bytes of each kind of process that it starts."""
     process = psutil.Popen(
         command, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
