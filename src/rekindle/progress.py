@@ -19,6 +19,22 @@ _SHOW_SECONDS = 0.5
 """How often at most a line is shown again."""
 
 
+_WHOLE = 1_000_000
+"""What is counted where work has parts that count differently."""
+
+
+def within(progress: Progress | None, begin: float, end: float) -> Progress | None:
+    """The progress of a part of some work, which is the share of it from `begin` to `end`."""
+    if progress is None or (begin, end) == (0.0, 1.0):
+        return progress
+
+    def part(done: int, total: int | None) -> None:
+        share = done / total if total else 0.0
+        progress(round(_WHOLE * (begin + (end - begin) * share)), _WHOLE)
+
+    return part
+
+
 def shown_in_notebooks(what: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
     """Let a long function show a line below its cell of a notebook, unless it is given a `progress`.
 

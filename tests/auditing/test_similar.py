@@ -5,6 +5,7 @@ import pytest
 from tests.small import random_truth
 
 import rekindle as rk
+from rekindle.auditing.forecast import works_of
 from rekindle.auditing.similar import people_like
 
 
@@ -37,10 +38,24 @@ def test_short_days_are_the_ends_of_whole_ones():
 
 
 @pytest.fixture(scope="module")
-def found():
+def told():
+    """What the audit below told: shares of its progress, and its forecast."""
+    return {"shares": [], "forecasts": []}
+
+
+@pytest.fixture(scope="module")
+def found(told):
     counts = rk.SyntheticCity(people=16, days=3, step="2h", width_km=4, height_km=4).trajectories().counts()
     attacks = [rk.Enhanced(), rk.Habits(effort="low")]
-    return rk.audit(counts, attacks=attacks, defences=[rk.Suppress(below=3)], seeds=2, workers=1)
+    return rk.audit(
+        counts,
+        attacks=attacks,
+        defences=[rk.Suppress(below=3)],
+        seeds=2,
+        workers=1,
+        progress=lambda done, total: told["shares"].append(done / total),
+        announce=told["forecasts"].append,
+    )
 
 
 def test_an_audit_without_the_truth_says_what_may_be_expected(found):
@@ -55,6 +70,14 @@ def test_an_audit_without_the_truth_says_what_may_be_expected(found):
     assert found.verdict.level == "unknown"
     assert found.to_json()["expected"]["accuracy"] == list(expected.accuracy)
     assert repr(expected).startswith("Expectation(habits, accuracy 0.")
+
+
+def test_the_audit_of_those_people_is_in_the_forecast_and_in_the_progress(found, told):
+    shares, (forecast,) = told["shares"], told["forecasts"]
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    first = shares.index(0.5)
+    assert max(shares[:first]) < 0.5 <= min(shares[first:])
+    assert forecast.tasks == 2 * len(works_of(forecast.plan))
 
 
 def test_the_page_marks_it_as_an_estimate(found, tmp_path):

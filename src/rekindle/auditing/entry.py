@@ -38,7 +38,7 @@ from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.membership.infer import METHODS, Method
 from rekindle.model import Counts, Dataset, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
-from rekindle.progress import Progress, shown_in_notebooks
+from rekindle.progress import Progress, shown_in_notebooks, within
 
 _PLANNED = 0.8
 """The share of the time there is that a plan may take; it is a rough estimate."""
@@ -218,11 +218,15 @@ def audit(
         found = Findings(plan, tuple(omissions(plan, free)))
         if announce is not None:
             here = cluster is None
-            announce(Forecast.of(plan, where.cores, slowness, here=here, chosen=free, omitted=found.omitted))
+            announce(
+                Forecast.of(plan, where.cores, slowness, here=here, chosen=free, omitted=found.omitted, part=part)
+            )
         if budget is not None:
             store.remember(key, chosen)
         until = None if budget is None else begin + _USED * budget
-        runner = Runner(store, where, progress, expected=works_of(plan), until=until, finished=show)
+        runner = Runner(
+            store, where, within(progress, 0.0, part), expected=works_of(plan), until=until, finished=show
+        )
         carry_out(found, runner)
         runner.end()
     if not found.known:
@@ -248,11 +252,14 @@ def audit(
                 workers=workers,
                 cluster=cluster,
                 cache=cache,
-                progress=progress,
+                progress=within(progress, part, 1.0),
             )
         return None
 
-    return replace(result, expected=_expect(plan, result, audit_similar))
+    result = replace(result, expected=_expect(plan, result, audit_similar))
+    if progress is not None:
+        progress(1, 1)
+    return result
 
 
 def _unused(data: Any, given: Counts | Flows | Release) -> tuple[timedelta, ...]:

@@ -63,14 +63,25 @@ class Forecast:
 
     @classmethod
     def of(
-        cls, plan: Plan, cores: int, slowness: float, *, here: bool, chosen: frozenset[str], omitted: Sequence[str]
+        cls,
+        plan: Plan,
+        cores: int,
+        slowness: float,
+        *,
+        here: bool,
+        chosen: frozenset[str],
+        omitted: Sequence[str],
+        part: float = 1.0,
     ) -> Self:
-        """Forecast a plan on so many cores that are so much slower than ordinary ones; `here` is on this machine."""
+        """Forecast a plan on so many cores that are so much slower than ordinary ones.
+
+        `here` is on this machine; `part` is the share of all the work that the plan is.
+        """
 
         def seconds(plan: Plan) -> float:
             works = works_of(plan)
             # On a cluster a task has one core.
-            return slowness * max(sum(works) / cores, 0.0 if here else max(works))
+            return slowness * max(sum(works) / cores, 0.0 if here else max(works)) / part
 
         def memory(plan: Plan, workers: int) -> int:
             attacks, truth = list(plan.attacks.values()), plan.truth is not None
@@ -90,7 +101,7 @@ class Forecast:
             chosen=chosen,
             omitted=omitted,
             cores=cores,
-            tasks=len(works_of(plan)),
+            tasks=round(len(works_of(plan)) / part),
             seconds=takes,
             memory_bytes=needs,
             faster=tuple((setting, time) for setting, time in faster if time < 0.9 * takes),
