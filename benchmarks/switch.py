@@ -62,7 +62,7 @@ def main():
     difference, ratio = np.mean(rows, axis=0)
     spread = np.std(rows, axis=0, ddof=1)[0] if len(rows) > 1 else 0.0
     print(f"mean difference {difference:+.4f} (spread {spread:.4f}), {ratio:.2f} times as long")
-    sys.exit(abs(difference) > LIMIT)
+    sys.exit(1 if abs(difference) > LIMIT else 0)
 
 
 if __name__ == "__main__":
