@@ -32,7 +32,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 logger = logging.getLogger("rekindle")
 
-MESSAGE = "Compiling Rekindle's kernels, once; this takes about a minute."
+MESSAGE = "Compiling Rekindle's kernels, once; this takes a few minutes."
 
 
 @cache

@@ -322,7 +322,7 @@ def go_on_as_linked(
 ) -> NDArray[np.int32]:
     """Let people who meet go on as each other, until their day is as close as can be to the one that they resemble most.
 
-    Whoever was mistaken for somebody in the same location at the end of a day would otherwise remain so for all days to come.
+    A person mistaken for someone else in the same location at the end of a day would otherwise stay so on every later day.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def map_people(
     method
         "optimal" for the least total error; "greedy" for the mapping of Xu et al. (2017): each recovered person in
         turn takes the true person with the least error who is still free; "names" where the recovered people have names:
-        everyone is who they are said to be, and whoever has a name that is not in the truth is nobody.
+        everyone is who they are said to be, and a name that is not in the truth is matched with nobody.
     dense_up_to
         The optimal matching is exact for up to this many people, with memory that grows with their square. For more,
         the memory grows with the people, and the gap is proven.

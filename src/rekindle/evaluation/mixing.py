@@ -23,7 +23,7 @@ def mix_identities(truth: Trajectories, order: int = 1, seed: int = 0) -> Trajec
         How many locations a person must share with another to be mistaken for them: where they are, and where they were
         before that.
     seed
-        A whole number of at least 0; another seed mixes anew.
+        A whole number of at least 0; another seed gives another mix.
 
     Returns
     -------
