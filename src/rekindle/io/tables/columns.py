@@ -31,8 +31,8 @@ def require(table: pl.DataFrame, columns: set[str], path: str | Path) -> None:
     if missing:
         raise InvalidFile(
             path,
-            f"column {sorted(missing)[0]!r} is missing; its columns are {', '.join(table.columns[:8])}. Call the one that holds "
-            "it so.",
+            f"column {sorted(missing)[0]!r} is missing; its columns are {', '.join(table.columns[:8])}. Rename the one that "
+            "holds it.",
         )
 
 
