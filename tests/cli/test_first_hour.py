@@ -46,20 +46,7 @@ def call_records(path, people=25, days=3):
 def test_an_operator_with_call_records(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     call_records(tmp_path)
-    made = run(
-        "prepare",
-        "points",
-        "calls.parquet",
-        "data",
-        "--person",
-        "subscriber",
-        "--location",
-        "cell_id",
-        "--towers",
-        "masts.csv",
-        "--step",
-        "1h",
-    )
+    made = run("prepare", "points", "calls.parquet", "data", "--towers", "masts.csv", "--step", "1h")
     assert made.code == 0, made.err
     data = rk.read_dataset("data")
     assert data.calendar.start.isoformat() == "2024-03-04T00:00:00"  # no day more because of the zone

@@ -110,9 +110,7 @@ def test_an_existing_dataset_is_kept_unless_asked(tmp_path):
 def test_call_records_with_towers(tmp_path):
     pl.DataFrame({"location": ["A", "B"], "lat": [48.8, 48.9], "lng": [2.3, 2.3]}).write_csv(tmp_path / "towers.csv")
     some_points().select("uid", "datetime", cell=pl.lit("B")).write_csv(tmp_path / "calls.csv")
-    shown = run(
-        "points", tmp_path / "calls.csv", tmp_path / "out", "--location", "cell", "--towers", tmp_path / "towers.csv"
-    )
+    shown = run("points", tmp_path / "calls.csv", tmp_path / "out", "--towers", tmp_path / "towers.csv")
     assert shown.code == 0
     dataset = read_dataset(tmp_path / "out")
     assert dataset.locations.ids == ("A", "B")
@@ -120,6 +118,8 @@ def test_call_records_with_towers(tmp_path):
     assert dataset.counts.totals.max() == 3
     refused = run("points", tmp_path / "calls.csv", tmp_path / "out2", "--location", "cell")
     assert "--location names towers; give the file that says where they are with --towers." in refused.err
+    refused = run("points", tmp_path / "calls.csv", tmp_path / "out2")
+    assert "These points name a location; give the towers, which say where it is, as --towers." in refused.err
 
 
 def test_towers_with_other_names(tmp_path):

@@ -400,3 +400,15 @@ def test_the_frame_that_is_handed_in_stays_as_it_is():
     before = table.copy()
     collect(read_frame(table))
     assert table.equals(before)
+
+
+def test_call_records_are_recognised_where_there_are_no_coordinates():
+    calls = pl.DataFrame({"subscriber": ["a"], "timestamp": ["2024-03-04 08:00"], "Cell_ID": ["A"]})
+    assert collect(points_from_frame(calls).frame)["location"].to_list() == ["A"]
+    both = calls.with_columns(lat=59.9, lng=10.7)
+    assert "location" not in points_from_frame(both).frame.collect_schema().names()
+    assert collect(points_from_frame(both, location="Cell_ID").frame)["location"].to_list() == ["A"]
+    with pytest.raises(InvalidData, match="known as the longitude"):
+        points_from_frame(calls.with_columns(lat=59.9))
+    with pytest.raises(InvalidData, match="known as the latitude"):
+        points_from_frame(calls.rename({"Cell_ID": "id"}))

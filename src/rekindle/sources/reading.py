@@ -15,7 +15,7 @@ import polars.selectors as cs
 from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 from rekindle.io.safety.untrusted import check_table, files_in, in_file, reading
-from rekindle.io.tables.naming import find_column
+from rekindle.io.tables.naming import KNOWN_NAMES, find_column, known_column
 from rekindle.io.tables.table import separator_of
 from rekindle.model import Locations
 from rekindle.sources.engine import Engine
@@ -64,7 +64,8 @@ def points_from_frame(
     lat, lng
         The column of latitudes, or of longitudes, in degrees.
     location
-        The column that names a tower or cell, for call records without coordinates.
+        The column that names a tower or cell, for call records. A usual name, such as ``cell_id``, is recognised by itself
+        where there are no coordinates.
     towers
         The towers that `location` names.
     timezone
@@ -181,8 +182,11 @@ def read_points(
 
 def column_names(columns: list[str], roles: Mapping[str, str | None]) -> dict[str, str]:
     """Find the column of each role, by the name that was given or by the names that are known."""
-    wanted = ["person", "time", *(["location"] if roles.get("location") else ["lat", "lng"])]
-    return {role: find_column(columns, role, roles) for role in wanted}
+    position = any(roles.get(role) or known_column(columns, role) for role in ("lat", "lng"))
+    # Not "id" or "name", which may be anything in a table of points.
+    tower = any(str(name).strip().lower() in KNOWN_NAMES["location"] for name in columns)
+    where = ["location"] if roles.get("location") or (tower and not position) else ["lat", "lng"]
+    return {role: find_column(columns, role, roles) for role in ["person", "time", *where]}
 
 
 def _files(source: str | Path) -> list[Path]:
