@@ -30,9 +30,9 @@ demo: $(VENV)/.user
 test: lint
 	$(BIN)/python -m pytest -m "not slow"
 
-# The rest: long property runs, kills, Spark, Dask, the browser, and the kernels without the compiler.
+# The rest: all examples of the properties, kills, Spark, Dask, the browser, and the kernels without the compiler.
 test-all: $(VENV)/.dev
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile long
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p tests.proof.quick tests/assignment tests/evaluation/test_mapping.py
 
 lint: $(VENV)/.dev

@@ -3,8 +3,20 @@
 import os
 
 import pytest
+from hypothesis import settings
+from tests.examples import limit_examples
 
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
+
+settings.register_profile("long")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Try properties on a fifth of their examples, from 3 to 10; `make test-all` asks for all: `--hypothesis-profile long`."""
+    chosen = config.pluginmanager.has_plugin("tests.proof.quick")
+    if config.getoption("--hypothesis-profile") != "long" and not chosen:
+        limit_examples(items, lambda examples: min(examples, 10, max(3, examples // 5)))
+
 
 TIMED = ("cli", "auditing", "tests")
 """Folders with tests of audits."""

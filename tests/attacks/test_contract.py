@@ -1,6 +1,7 @@
 """What every attack must fulfil, in more depth than `rekindle.testing`. An attack that is added to `ATTACKS` is tested here."""
 
 import threading
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ import rekindle as rk
 from rekindle.attacks import ATTACKS, REFERENCES
 from rekindle.testing import check_attack
 
-every_attack = pytest.mark.parametrize("kind", (ATTACKS | REFERENCES).values(), ids=(ATTACKS | REFERENCES).keys())
+KINDS = ATTACKS | REFERENCES
+QUICK = {name: partial(kind, effort="low") if "effort" in kind().settings() else kind for name, kind in KINDS.items()}
+every_attack = pytest.mark.parametrize("kind", QUICK.values(), ids=QUICK.keys())
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +24,18 @@ def counts():
     return truth.counts()
 
 
+@pytest.fixture(scope="module")
+def recovered(counts):
+    """What an attack recovers of the counts, once for all tests that compare with it."""
+    return cache(lambda kind, **seed: kind(**seed).recover(counts))
+
+
 def same_details(one, other):
     pairs = zip(one.details.arrays().items(), other.details.arrays().items(), strict=True)
     return all(a == b and np.array_equal(x, y, equal_nan=True) for (a, x), (b, y) in pairs)
 
 
-flow_attacks = [pytest.param(kind, id=name) for name, kind in (ATTACKS | REFERENCES).items() if kind.takes_flows]
+flow_attacks = [pytest.param(kind, id=name) for name, kind in QUICK.items() if KINDS[name].takes_flows]
 every_flow_attack = pytest.mark.parametrize("kind", flow_attacks)
 
 
@@ -50,21 +59,27 @@ def test_passes_the_shipped_suite(kind):
     check_attack(kind(seed=4))
 
 
-@every_attack
-def test_meets_the_counts_exactly(kind, counts):
-    assert kind().recover(counts).trajectories.counts() == counts
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for name, kind in KINDS.items() if kind is not QUICK[name]])
+def test_passes_the_shipped_suite_with_its_usual_effort(kind):
+    check_attack(kind(seed=4))
 
 
 @every_attack
-def test_is_deterministic(kind, counts):
-    first, second = kind(seed=3).recover(counts), kind(seed=3).recover(counts)
+def test_meets_the_counts_exactly(kind, counts, recovered):
+    assert recovered(kind).trajectories.counts() == counts
+
+
+@every_attack
+def test_is_deterministic(kind, counts, recovered):
+    first, second = recovered(kind, seed=3), kind(seed=3).recover(counts)
     assert np.array_equal(first.trajectories.cells, second.trajectories.cells)
     assert same_details(first, second)
 
 
 @every_attack
-def test_seeds_change_ties(kind, counts):
-    found = {kind(seed=seed).recover(counts).trajectories.cells.tobytes() for seed in range(4)}
+def test_seeds_change_ties(kind, recovered):
+    found = {recovered(kind, seed=seed).trajectories.cells.tobytes() for seed in range(4)}
     assert len(found) > 1
 
 
@@ -106,8 +121,8 @@ def test_flows_are_kept_in_any_batches(kind, truth, stayers, batches, seed):
 
 
 @every_flow_attack
-def test_flows_need_no_counts(kind, counts):
-    flows = kind().recover(counts).trajectories.flows()
+def test_flows_need_no_counts(kind, counts, recovered):
+    flows = recovered(kind).trajectories.flows()
     found = kind(seed=3).recover(flows=flows)
     assert found.trajectories == kind(seed=3).recover(counts, flows=flows).trajectories
     run = kind(seed=3).start(counts.locations, counts.calendar, people=counts.people)
@@ -130,8 +145,8 @@ def test_flows_without_stayers_alone_are_of_the_fewest_people(kind, truth):
 
 
 @every_flow_attack
-def test_flows_that_do_not_come_next_are_refused(kind, counts):
-    flows = kind().recover(counts).trajectories.flows()
+def test_flows_that_do_not_come_next_are_refused(kind, counts, recovered):
+    flows = recovered(kind).trajectories.flows()
     days = list(counts.days())
     run = kind().start(counts.locations, counts.calendar, people=counts.people)
     run.feed(days[0], flows=flows)
@@ -175,15 +190,15 @@ def test_people_who_turn_up_later_were_away_before(kind, truth, more):
 
 
 @every_attack
-def test_calendar_without_end(kind, counts):
+def test_calendar_without_end(kind, counts, recovered):
     run = kind().start(counts.locations, rk.Calendar(counts.calendar.start, "2h"), people=counts.people)
     for day in counts.days():
         run.feed(day)
-    assert np.array_equal(run.trajectories().cells, kind().recover(counts).trajectories.cells)
+    assert np.array_equal(run.trajectories().cells, recovered(kind).trajectories.cells)
 
 
 @every_attack
-def test_saved_and_resumed_equals_one_that_never_stopped(kind, counts, tmp_path):
+def test_saved_and_resumed_equals_one_that_never_stopped(kind, counts, recovered, tmp_path):
     days = list(counts.days())
     run = kind(seed=2).start(counts.locations, counts.calendar, people=counts.people)
     for day in days[:3]:
@@ -193,7 +208,7 @@ def test_saved_and_resumed_equals_one_that_never_stopped(kind, counts, tmp_path)
     assert resumed.attack == kind(seed=2)
     for day in days[3:]:
         resumed.feed(day)
-    whole = kind(seed=2).recover(counts)
+    whole = recovered(kind, seed=2)
     assert np.array_equal(resumed.trajectories().cells, whole.trajectories.cells)
     assert same_details(resumed.recovery(), whole)
 
@@ -219,7 +234,7 @@ def test_reading_along_from_another_thread(kind):
     assert final.shape == truth.cells.shape
     for snapshot in seen:
         assert snapshot.steps % 12 == 0
-        if not kind.revises:
+        if not kind().revises:
             assert np.array_equal(snapshot.cells, final[:, : snapshot.steps])
 
 
@@ -233,15 +248,15 @@ def test_stop_from_another_thread_keeps_whole_days(kind):
     run.feed(counts)
     assert run.stopped
     kept = run.trajectories()
-    assert kept.steps == (counts.steps if kind.revises else 36)
+    assert kept.steps == (counts.steps if kind().revises else 36)
     assert kept.counts() == counts.part(slice(0, kept.steps))
     with pytest.raises(rk.errors.Stopped, match="resume"):
         run.feed(counts)
 
 
 @every_attack
-def test_ctrl_c_keeps_whole_days_and_the_rest_can_be_fed_again(kind, counts):
-    if kind.revises:
+def test_ctrl_c_keeps_whole_days_and_the_rest_can_be_fed_again(kind, counts, recovered):
+    if kind().revises:
         pytest.skip("computes when asked, not when fed")
 
     def interrupt(done, total):
@@ -255,7 +270,7 @@ def test_ctrl_c_keeps_whole_days_and_the_rest_can_be_fed_again(kind, counts):
         run.feed(counts)
     assert run.days_done == 2
     run.feed(counts.part(slice(run.steps_done, counts.steps)))
-    assert np.array_equal(run.trajectories().cells, kind().recover(counts).trajectories.cells)
+    assert np.array_equal(run.trajectories().cells, recovered(kind).trajectories.cells)
 
 
 @every_attack
@@ -298,8 +313,8 @@ def test_the_run_ends_where_its_calendar_ends(kind, counts):
 
 
 @every_attack
-def test_knows_nothing_but_places(kind, counts):
+def test_knows_nothing_but_places(kind, counts, recovered):
     """Names and the true position on earth do not matter: only counts, distances and times do."""
     other = rk.Locations(counts.locations.xy_km, [f"place {i}" for i in range(len(counts.locations))])
     renamed = rk.Counts(counts.values, other, counts.calendar)
-    assert np.array_equal(kind().recover(renamed).trajectories.cells, kind().recover(counts).trajectories.cells)
+    assert np.array_equal(kind().recover(renamed).trajectories.cells, recovered(kind).trajectories.cells)

@@ -28,10 +28,12 @@ def truth():
     return rk.SyntheticCity(people=30, days=1, step="2h", width_km=3, height_km=3, seed=2).trajectories()
 
 
-def small(data, **settings):
-    """One process: the tests run side by side themselves."""
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A search in one process; what several tests look for is done once."""
     usual = {"families": [NOISE], "attacks": [rk.Enhanced()], "seeds": 2, "membership": "none", "workers": 1} | LIMITS
-    return rk.recommend(data, **(usual | settings))
+    usual["cache"] = tmp_path_factory.mktemp("tasks")
+    return lambda data, **settings: rk.recommend(data, **(usual | settings))
 
 
 @pytest.mark.parametrize("number", [1, 2, 7, 16])
@@ -64,7 +66,7 @@ def test_a_grid_goes_by_loss_and_stops_at_what_loses_more_than_the_best():
 
 
 @pytest.fixture(scope="module")
-def found(truth):
+def found(truth, small):
     return small(truth)
 
 
@@ -88,8 +90,8 @@ def test_finds_what_trying_everything_finds(truth, found):
         assert one.advantage == by_name[one.defence.describe()].advantage
 
 
-def test_the_evidence_is_from_other_draws_and_the_noise_to_publish_from_none_of_them(truth, found):
-    again = small(truth)
+def test_the_evidence_is_from_other_draws_and_the_noise_to_publish_from_none_of_them(truth, found, small):
+    again = small(truth, cache=None)
     assert found.chosen is not None
     assert found.chosen.confirmed
     assert found.chosen.defence == again.chosen.defence
@@ -109,14 +111,14 @@ def test_the_evidence_is_from_other_draws_and_the_noise_to_publish_from_none_of_
     assert json.dumps(numbers, sort_keys=True) == json.dumps(others, sort_keys=True)
 
 
-def test_another_seed_judges_by_other_draws(truth):
+def test_another_seed_judges_by_other_draws(truth, small):
     one, other = (
         small(truth, seed=seed, seeds=1, families=[replace(NOISE, defences=NOISE.defences[2:3])]) for seed in (0, 5)
     )
     assert one.tried[-1].advantage != other.tried[-1].advantage
 
 
-def test_an_exact_release_is_the_defence_applied(truth):
+def test_an_exact_release_is_the_defence_applied(truth, small):
     times = Family("times", (rk.CoarserTime(step="4h"), rk.CoarserTime(step="12h")), falls=False)
     found = small(truth, families=[times], max_exposed=5, max_advantage=1.0)
     expected = found.chosen.defence(truth.counts())
@@ -125,7 +127,7 @@ def test_an_exact_release_is_the_defence_applied(truth):
     assert not found.notes
 
 
-def test_data_that_meet_the_limits_are_recommended_as_they_are(truth):
+def test_data_that_meet_the_limits_are_recommended_as_they_are(truth, small):
     found = small(truth, max_exposed=30, max_advantage=1.0)
     assert found.chosen.defence is None
     assert found.chosen.loss == 0
@@ -133,7 +135,7 @@ def test_data_that_meet_the_limits_are_recommended_as_they_are(truth):
     assert [one.text for one in found.tried] == ["none"]
 
 
-def test_limits_that_nothing_meets_are_said_to_be_so(truth):
+def test_limits_that_nothing_meets_are_said_to_be_so(truth, small):
     found = small(truth, max_exposed=0, max_advantage=0.0)
     assert found.chosen is found.release is found.evidence is None
     assert found.finished
@@ -146,13 +148,13 @@ def test_limits_that_nothing_meets_are_said_to_be_so(truth):
     assert "<table>" in found._repr_html_()
 
 
-def test_what_loses_too_much_is_not_tried(truth):
+def test_what_loses_too_much_is_not_tried(truth, small):
     found = small(truth, max_loss=0.3)
     assert found.chosen is None
     assert all(one.loss < 0.3 for one in found.tried)
 
 
-def test_what_does_not_hold_is_replaced_by_something_stronger(truth, monkeypatch):
+def test_what_does_not_hold_is_replaced_by_something_stronger(truth, monkeypatch, small):
     usual, seeds = search.audit, []
 
     def doubtful(*data, **settings):
@@ -169,7 +171,7 @@ def test_what_does_not_hold_is_replaced_by_something_stronger(truth, monkeypatch
     assert len(set(seeds)) == len(seeds) > 1
 
 
-def test_judges_that_fall_short_make_the_search_stricter(truth, monkeypatch):
+def test_judges_that_fall_short_make_the_search_stricter(truth, monkeypatch, small):
     usual, asked, shown = search.judge_release, [], []
 
     def stronger(risk, family, defence, limits):
@@ -196,7 +198,7 @@ def test_judges_that_fall_short_make_the_search_stricter(truth, monkeypatch):
     assert [one.epsilon for one in asked][:2] == [0.1, 0.02]
 
 
-def test_goes_on_where_it_was_stopped(truth, tmp_path, monkeypatch):
+def test_goes_on_where_it_was_stopped(truth, tmp_path, monkeypatch, small):
     rounds = []
 
     def stop(found):
@@ -217,7 +219,7 @@ def test_goes_on_where_it_was_stopped(truth, tmp_path, monkeypatch):
     assert small(truth, cache=tmp_path / "tasks").to_json() == found.to_json()
 
 
-def test_time_that_is_up(truth, monkeypatch):
+def test_time_that_is_up(truth, monkeypatch, small):
     monkeypatch.setattr(search, "_SEARCHED_IN_VAIN", 0.0)
     found = small(truth, time_budget="10min")
     assert found.chosen is None
@@ -226,7 +228,7 @@ def test_time_that_is_up(truth, monkeypatch):
     assert found.answer.startswith("No release is confirmed yet")
 
 
-def test_what_was_found_in_half_of_the_time_is_confirmed(truth, monkeypatch):
+def test_what_was_found_in_half_of_the_time_is_confirmed(truth, monkeypatch, small):
     monkeypatch.setattr(search, "_SEARCHED", 0.0)
     found = small(truth, time_budget="10min")
     assert found.chosen is not None
@@ -235,7 +237,7 @@ def test_what_was_found_in_half_of_the_time_is_confirmed(truth, monkeypatch):
     assert "The time was up" in found.notes[0]
 
 
-def test_people_who_are_away(truth):
+def test_people_who_are_away(truth, small):
     people = random_truth(np.random.default_rng(1), people=12, places=6, steps=12, away=0.3)
     found = small(
         people, families=["suppress", "sample", "coarser-space + suppress"], max_advantage=0.3, max_loss=1.0
@@ -263,7 +265,7 @@ def test_families_suit_the_data(truth):
     assert not any(defence.adds_noise for family in found for defence in family.defences)
 
 
-def test_refuses_what_makes_no_sense(truth):
+def test_refuses_what_makes_no_sense(truth, small):
     with pytest.raises(InvalidData, match="Without the truth"):
         small(truth.counts())
     with pytest.raises(InvalidSetting, match=r"families.*'magic'"):

@@ -107,7 +107,7 @@ def test_without_opendp_nothing_is_written(dataset, tmp_path, capsys, monkeypatc
         (("--noise", "laplace", "--epsilon", 1, "--per", "week"), "'--per'"),
         (("--suppress-below", 1000), "would withhold all"),
         (("--round-to", 5, "--form", "tall"), "'--form'"),
-        (("--sample", 0.001), "none of the 80 people"),
+        (("--sample", 1e-12), "none of the 80 people"),
     ],
 )
 def test_refuses(dataset, tmp_path, capsys, options, problem):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import Phase
+from tests.examples import limit_examples
 
 EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "10"))
 PHASES = (Phase.explicit, Phase.generate)
@@ -35,18 +36,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     dropped = [item for item in items if any(_matches(item.nodeid, name) for name in TOO_SLOW)]
     items[:] = [item for item in items if item not in dropped]
     config.hook.pytest_deselected(items=dropped)
-    for item in items:
-        function = getattr(item, "function", None)
-        given = getattr(function, "_hypothesis_internal_use_settings", None)
-        if function is not None and given is not None:
-            function._hypothesis_internal_use_settings = settings(
-                given,
-                max_examples=min(given.max_examples, EXAMPLES),
-                derandomize=True,
-                database=None,
-                deadline=None,
-                phases=PHASES,
-            )
+    fixed = {"derandomize": True, "database": None, "deadline": None, "phases": PHASES}
+    limit_examples(items, lambda examples: min(examples, EXAMPLES), **fixed)
 
 
 def _matches(nodeid: str, name: str) -> bool:
