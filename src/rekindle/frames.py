@@ -59,14 +59,15 @@ def geoframe(columns: Mapping[str, Any], xy: NDArray[np.float64], crs: str | Non
     )
 
 
-def optional(package: str, *, extra: str | None = None) -> Any:
-    """Import a package that Rekindle does not bring with it, or only as an extra."""
+def optional(package: str, *, extra: str | None = None, what: str = "This") -> Any:
+    """Import a package, or a part of one, that Rekindle does not bring with it, or only as an extra; `what` needs it."""
     try:
         return import_module(package)
     except ImportError:
-        install = package if extra is None else f"'rekindle-mobility[{extra}]'"
+        name = package.partition(".")[0]
+        install = name if extra is None else f"'rekindle-mobility[{extra}]'"
         raise InvalidSetting(
-            f"This needs the package {package}, which is not installed: pip install {install}."
+            f"{what} needs the package {name}, which is not installed: pip install {install}."
         ) from None
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rekindle.attacks.moves import LEAST, CountedMoves, Today, _ring, days_of, seconds_of_day
-from rekindle.errors import InvalidSetting
+from rekindle.frames import optional
 from rekindle.model import AWAY, Locations, Trajectories
 
 WIDTH = 32
@@ -281,13 +281,8 @@ def train(days: Days, counted: CountedMoves, step: float, seed: int) -> Weights:
 
     Distances and the chance to leave begin with what was counted.
     """
-    try:
-        import jax
-        import jax.numpy as jnp
-    except ImportError:
-        raise InvalidSetting(
-            "The neural `model` needs JAX; install rekindle-mobility[learned], or use the counted model."
-        ) from None
+    jax = optional("jax", extra="learned", what="The neural `model`")
+    jnp = jax.numpy
     random = np.random.default_rng(seed)
     locations = counted.locations
     places = len(locations)

@@ -20,6 +20,7 @@ from rekindle.assignment import kernels  # as a whole: this module has no kernel
 from rekindle.auditing.store import Store, code_digest
 from rekindle.auditing.tasks import CORES, Result, Task
 from rekindle.errors import InvalidSetting, Stopped
+from rekindle.frames import optional
 from rekindle.model import Counts, Release, Trajectories
 from rekindle.progress import Progress
 
@@ -281,12 +282,7 @@ def _call_elsewhere(task: Task, path: Path, slot: int, cores: int) -> Result:
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
     """A client of the Dask cluster at an address, whose workers have the same Rekindle as this machine."""
-    try:
-        distributed: Any = importlib.import_module("distributed")
-    except ImportError:
-        raise InvalidSetting(
-            "A cluster needs Dask, which is not installed: pip install 'rekindle-mobility[cluster]'."
-        ) from None
+    distributed = optional("distributed", extra="cluster", what="A cluster")
     try:
         client = distributed.Client(address, timeout=_REACH_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from rekindle import checks
 from rekindle.defences.base import Chain, Defence
 from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.frames import optional
 from rekindle.model import AppliedDefence, Calendar, Release
 
 Unit = Literal["event", "person-day", "person"]
@@ -259,13 +259,7 @@ class GeometricNoise(Noise):
 
 def _opendp(values: NDArray[np.int64] | NDArray[np.float64], budget: Budget) -> NDArray[np.float64]:
     """Add Laplace noise to floats, or its discrete kind to whole numbers, with OpenDP."""
-    try:
-        dp: Any = importlib.import_module("opendp.prelude")
-    except ImportError:
-        raise InvalidSetting(
-            "Noise for publication is drawn with OpenDP, which is not installed: pip install 'rekindle-mobility[dp]'. "
-            "To simulate only, give the defence a seed."
-        ) from None
+    dp = optional("opendp.prelude", extra="dp", what="Noise for publication, not simulated with a seed,")
     dp.enable_features("contrib")
     whole = np.issubdtype(values.dtype, np.integer)
     kind = dp.atom_domain(T=int) if whole else dp.atom_domain(T=float, nan=False)

@@ -6,7 +6,6 @@ knowledge (Guan, Guépin et al. 2024) they are invented from the release alone.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rekindle.errors import InvalidSetting
+from rekindle.frames import optional
 from rekindle.membership.channel import Channel
 
 TRAINING, VALIDATION = 400, 100
@@ -112,10 +111,5 @@ def score_releases(
 
 
 def _logistic() -> Any:
-    try:
-        linear: Any = importlib.import_module("sklearn.linear_model")
-    except ImportError:
-        raise InvalidSetting(
-            "The classifiers need scikit-learn, which is not installed: pip install 'rekindle-mobility[membership]'."
-        ) from None
+    linear = optional("sklearn.linear_model", extra="membership", what="A classifier")
     return linear.LogisticRegression(l1_ratio=1.0, solver="liblinear", C=1.0, random_state=0)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rekindle.checks import choice, number, whole
 from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.frames import optional
 from rekindle.model import AWAY, Locations
 from rekindle.model.locations import EARTH_RADIUS_KM, project_to_plane
 from rekindle.sources.engine import Frame, collect, with_computed
@@ -219,19 +220,14 @@ class H3Cells:
 
     def fit(self, extent: Extent) -> Located:
         """See `Places`: only cells that somebody visits become locations."""
-        try:
-            import h3  # type: ignore[import-untyped]
-        except ImportError:
-            raise InvalidSetting(
-                "H3 cells need the package h3; install it with: pip install 'rekindle-mobility[h3]'."
-            ) from None
+        h3 = optional("h3", extra="h3", what="A grid of H3 cells")
         names = extent.names(self._names)
         centres = [h3.cell_to_latlng(name) for name in names]
         locations = Locations.from_lat_lng(np.array(centres), names).declare_public(False)
         return Located(locations, partial(self._cells, names=np.array(names)))
 
     def _names(self, lat_lng: NDArray[np.float64]) -> NDArray[np.str_]:
-        import h3
+        import h3  # type: ignore[import-untyped]
 
         positions, inverse = np.unique(lat_lng, axis=0, return_inverse=True)
         return np.array([h3.latlng_to_cell(lat, lng, self.resolution) for lat, lng in positions.tolist()], np.str_)[

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rekindle.errors import InvalidSetting
+from rekindle.frames import optional
 
 _ALONE = {
     "spark.ui.enabled": "false",
@@ -25,15 +25,10 @@ def spark_session() -> Any:
     ``spark-defaults.conf``), Spark's own settings hold. Otherwise it runs on this machine only: without its web page, bound
     to the loopback address, and with authentication.
     """
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise InvalidSetting(
-            "`engine` is 'spark', but PySpark is not installed: pip install 'rekindle-mobility[spark]'."
-        ) from None
-    if active := SparkSession.getActiveSession():
+    session = optional("pyspark.sql", extra="spark", what="`engine='spark'`").SparkSession
+    if active := session.getActiveSession():
         return active
-    builder = SparkSession.builder.appName("rekindle")
+    builder = session.builder.appName("rekindle")
     if not _names_a_cluster():
         builder = builder.master("local[*]")
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python, which must have Rekindle
