@@ -5,7 +5,8 @@ python -m benchmarks.flows city city-away DATASET ... [--window step 1h 2h 4h 8h
 The truth is looked at when windows begin and end, and nowhere else; counts are those of the same moments, and so are scores.
 Each seed changes the order of the people, the order of the locations and the search. Accuracy is the share of right points
 under the matching of least total error, mean (lowest to highest) over the seeds. The row "flows of every step, at these moments"
-says what an attacker with the finest flows knows of the same moments.
+says what an attacker with the finest flows knows of the same moments; the row "and of all longer windows" what one knows who has
+the flows of this window and of all longer ones together.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 import rekindle as rk
 from benchmarks.accuracy import in_another_order
+from rekindle.attacks.windows import follow_longer
 from rekindle.evaluation.confidence import assess_confidence
 
 CITIES = {
@@ -58,6 +60,7 @@ def mixed(flows: rk.Flows) -> tuple[float, float]:
 def measure(name: str, truth: rk.Trajectories, windows: list[str], seed: int, effort: str):
     """Yield one row after the other: set, window, seed, row, accuracy, seconds."""
     finest = None
+    found_in: dict[str, rk.Trajectories] = {}
     truth = in_another_order(truth, seed)
     for window in windows:
         people = seen_at(truth, window)
@@ -93,6 +96,7 @@ def measure(name: str, truth: rk.Trajectories, windows: list[str], seed: int, ef
             result = rk.evaluate(found, people)
             yield name, window, seed, row, result.accuracy, seconds
             if row == "flows: Habits":
+                found_in[window] = found
                 if window == windows[0]:
                     finest = found
                 elif finest is not None:
@@ -104,6 +108,13 @@ def measure(name: str, truth: rk.Trajectories, windows: list[str], seed: int, ef
                 yield name, window, seed, f"{row}: calibration error", sure.calibration_error, 0.0
                 yield name, window, seed, f"{row}: claimed at 90%", sure.claims.points, 0.0
                 yield name, window, seed, f"{row}: of which right", sure.claims.points_right, 0.0
+    together = None
+    for window, found in reversed(found_in.items()):
+        if together is not None:
+            together = follow_longer(found, together)
+            score = rk.evaluate(together, seen_at(truth, window)).accuracy
+            yield name, window, seed, "flows of this and of all longer windows: Habits", score, 0.0
+        together = found if together is None else together
 
 
 def show(rows: list) -> None:

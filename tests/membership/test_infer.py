@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rekindle as rk
-from rekindle.errors import InvalidSetting
+from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.membership import Membership, infer_membership
 
 CITY = rk.SyntheticCity(people=30, days=1, step="1h").trajectories()
@@ -108,3 +108,30 @@ def test_who_is_counted_less_is_told_less():
     auc = {steps: np.mean([one.auc for one in found.people if one.steps == steps]) for steps in (12, 24)}
     assert auc[12] < auc[24]
     assert infer_membership(truth.counts(), truth, targets=30).auc == 1.0
+
+
+def test_exact_flows_tell_everyone():
+    found = infer_membership(CITY.flows("2h"), CITY, targets=5)
+    assert found.auc == 1.0
+    assert found.people[0].steps == 11  # windows, not moments
+    with pytest.raises(InvalidData, match="exact test only"):
+        infer_membership(CITY.flows(), CITY, method="knock-knock")
+
+
+def test_noise_on_flows_keeps_its_promise():
+    noise = noisy(0.5)
+    found = infer_membership(noise.of_flows(CITY), CITY, noise, targets=5, draws=4000)
+    assert found.claimed_per_event == pytest.approx(0.5)
+    for person in found.people:
+        assert person.steps == 23
+        assert 0 < person.computed_epsilon <= 0.5 * person.steps
+    assert 0.5 < found.auc < 1
+
+
+def test_the_evidence_in_flows_is_that_of_the_numbers_that_a_person_is_in():
+    """By hand: who is in flows that are withheld leaves no trace, who makes one reach the threshold does."""
+    cells = [[0, 1, 1], [0, 1, 0], [1, 1, rk.AWAY]]
+    people = rk.Trajectories(np.array(cells), rk.Locations([[0.0, 0.0], [1.0, 0.0]]), rk.Calendar("2024-03-01", "8h"))
+    found = infer_membership(rk.Suppress(below=2).of_flows(people), people)
+    told = {one.person: (one.steps, one.auc) for one in found.people}
+    assert told == {"0": (2, 1.0), "1": (2, 1.0), "2": (2, 0.5)}  # 0 and 1 go together once, the others alone

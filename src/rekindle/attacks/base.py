@@ -170,7 +170,7 @@ class Attack:
         self,
         counts: Counts | None = None,
         *,
-        flows: Flows | None = None,
+        flows: Flows | Sequence[Flows] | None = None,
         prior: Prior | None = None,
         progress: Progress | None = None,
     ) -> Recovery:
@@ -183,14 +183,21 @@ class Attack:
         flows
             How many people go where between two steps, of the same steps as the counts. Without stayers they need the counts;
             without either, they are taken to be made by the fewest people who can have made them, so that those who never
-            move are left out.
+            move are left out. Of flows of several windows that are published together, those of the shortest are kept exactly,
+            and the others help to tell people apart; there is no confidence then.
         prior
             What the attacker knows beside the release: `OtherTraces`, `KnownPast` or `KnownPeople`.
         progress
             Called after each day.
         """
-        counts, flows = counts_and_flows(counts, flows)
         attack = self if prior is None else self.knowing(prior)
+        if flows is not None and not isinstance(flows, Flows):
+            if len(flows) != 1:
+                from rekindle.attacks.windows import recover_together  # which knows of attacks
+
+                return Recovery(recover_together(attack, counts, flows, progress), attack)
+            flows = flows[0]
+        counts, flows = counts_and_flows(counts, flows)
         run = attack.start(counts.locations, counts.calendar, people=counts.people, progress=progress)
         run.feed(counts, flows=flows)
         return run.recovery()

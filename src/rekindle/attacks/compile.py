@@ -31,6 +31,7 @@ def compile_kernels() -> None:
         if quick:  # which goes about many people in another way
             many = Trajectories(np.tile(cells.T, (MANY // cells.shape[1] + 1, 1)), locations, people.calendar)
             kind(**quick).recover(many.counts())
+            kind(**quick).recover(flows=many.flows())
     mark = completion_mark()
     if mark is not None:
         mark.touch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,13 +52,14 @@ def recover_into(
     attack: Attack,
     counts: Counts,
     *,
-    flows: Flows | None = None,
+    flows: Flows | Sequence[Flows] | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
     """Run an attack and write each day to its folder as soon as it is final.
 
     Whatever ends it early, Ctrl-C included, the days that are written can be resumed from. An attack that revises earlier
-    days writes them all in the end, and leaves a checkpoint until then.
+    days writes them all in the end, and leaves a checkpoint until then. With flows of several windows all days are written in
+    the end, and there is none.
 
     Parameters
     ----------
@@ -68,6 +70,17 @@ def recover_into(
     progress
         Called after each day.
     """
+    if flows is not None and not isinstance(flows, Flows):
+        ensure_compiled()
+        together = attack.recover(counts, flows=flows, progress=progress)
+        stored = folder.stored
+        if stored is not None and not np.array_equal(
+            stored.trajectories.cells, together.trajectories.cells[:, : stored.trajectories.steps]
+        ):
+            raise InvalidData(f"{folder.path} cannot be resumed: its days are not those of this attack.")
+        for day in [*counts.calendar.days()][folder.days :]:
+            folder.add(together.trajectories.part(day), details={}, confidence=None)
+        return together
     counts, flows = counts_and_flows(counts, flows)
     checkpoint = folder.path / CHECKPOINT
 

@@ -104,7 +104,8 @@ def audit(
         counts where it has flows, or else counts.
     window
         How long a window of flows is, such as ``"2h"``; by default that of the dataset's flows, or a step. Everything is
-        then audited at the moments when windows begin and end.
+        then audited at the moments when windows begin and end. Where a dataset holds several and none is chosen, that is the
+        shortest, and attacks are tried on all windows together too.
     attacks
         By default all attacks with their defaults, or with less effort where there are many people.
     priors
@@ -162,6 +163,8 @@ def audit(
     if release is not None:
         checks.choice("release", release, ("counts", "flows", "both"))
     given, truth = open_data(data, truth, release, window, step=step, cell_km=cell_km, timezone=timezone)
+    others = _others(data, given)
+    longer = tuple(one.with_stayers(data.counts) for one in others if window is None)
     priors = tuple(priors)
     flows = isinstance(given, Flows) or (isinstance(given, Release) and given.pairs is not None)
     asked = {"attacks": attacks, "defences": defences, "seeds": seeds, "thorough": thorough}
@@ -182,7 +185,8 @@ def audit(
         first_seed=checks.whole("seed", seed),
         with_counts=isinstance(given, Flows) and release != "flows",
         priors=priors,
-        unused=_unused(data, given),
+        longer=longer,
+        unused=tuple(one.window for one in others if window is not None),
     )
     for prior in priors:
         if isinstance(prior, KnownPeople) and not isinstance(given, Counts):
@@ -262,11 +266,11 @@ def audit(
     return result
 
 
-def _unused(data: Any, given: Counts | Flows | Release) -> tuple[timedelta, ...]:
-    """The windows of flows in a dataset that are not what is attacked."""
+def _others(data: Any, given: Counts | Flows | Release) -> list[Flows]:
+    """The flows in a dataset that are of other windows than those that are attacked, the shortest first."""
     if not isinstance(data, Dataset) or not isinstance(given, Flows):
-        return ()
-    return tuple(one.window for one in data.flows if one.window != given.window)
+        return []
+    return sorted((one for one in data.flows if one.window != given.window), key=lambda one: one.window)
 
 
 def _expect(plan: Plan, result: Audit, audit_similar: Callable[[Trajectories, Attack], Audit | None]) -> Expectation:

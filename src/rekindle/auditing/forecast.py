@@ -14,7 +14,7 @@ from rekindle.auditing.stages import KEPT, SCOUT, days_grown, windows_compared
 from rekindle.defences import Defence
 from rekindle.errors import RekindleError
 from rekindle.memory import audit_bytes
-from rekindle.model import Counts, Release
+from rekindle.model import Calendar, Counts, Release
 from rekindle.repairing import FLOW_REPAIRS, REPAIRS
 
 USUAL_WORK = 1_200.0
@@ -146,12 +146,14 @@ def works_of(plan: Plan) -> list[float]:
             # Exact flows can be read as flows, or as the counts that they add up to.
             exact = plan.of_flows and not isinstance(plan.given, Release) and (defence is None or defence.exact)
             ways = 2 if exact else len(FLOW_REPAIRS if plan.of_flows else REPAIRS) + 1 + plan.of_flows
-            works += [work.attacking(SCOUT.attack, counts, compared=True)] * ways
+            works += [work.attacking(SCOUT.attack, counts, compared=True)] * (ways + bool(plan.longer))
         kept = KEPT if compared and plan.thorough else 1
         guessed = [most] if compared and plan.thorough else []
         more = plan.informed.values() if defence is None else ()
         tried = [*references, *(one for one in (*attacks, *more) for _ in range(kept)), *guessed]
         works += [work.attacking(one, counts, compared=truth) for one in tried] * plan.seeds
+        at_ends = [_sized(plan, one.calendar) for one in plan.longer]
+        works += [work.attacking(one, ends, compared=False) for one in attacks for ends in at_ends] * plan.seeds
         if truth:
             works += [work.membership(counts, method) for method in plan.membership]
     names = len(plan.attempts) - len(plan.informed) - truth
@@ -160,11 +162,15 @@ def works_of(plan: Plan) -> list[float]:
         for first in days_grown(plan.sized):
             works += [work.attacking(one, first, compared=True) for one in (None, most if most.revises else None)]
     for calendar, _ in windows_compared(plan):
-        values = np.zeros((calendar.steps or 1, len(plan.sized.locations)), np.int32)
-        values[:, 0] = plan.sized.people
-        at_ends = Counts(values, plan.sized.locations, calendar)
-        works += [work.attacking(most, at_ends, compared=True)] * 2
+        works += [work.attacking(most, _sized(plan, calendar), compared=True)] * 2
     return works
+
+
+def _sized(plan: Plan, calendar: Calendar) -> Counts:
+    """Counts of the people of a plan at other steps."""
+    values = np.zeros((calendar.steps or 1, len(plan.sized.locations)), np.int32)
+    values[:, 0] = plan.sized.people
+    return Counts(values, plan.sized.locations, calendar)
 
 
 def _defended(counts: Counts, defence: Defence | None) -> Counts:

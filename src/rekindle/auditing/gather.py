@@ -35,8 +35,8 @@ from rekindle.auditing.risk import (
     estimate_exposed,
     judge,
 )
-from rekindle.auditing.stages import Findings, Tried, counts_of
-from rekindle.auditing.tasks import Result
+from rekindle.auditing.stages import TOGETHER, Findings, Tried
+from rekindle.auditing.tasks import Result, counts_of
 from rekindle.defences import Defence
 from rekindle.evaluation import KNOWN_POINTS
 from rekindle.membership import Membership
@@ -159,6 +159,12 @@ def _assumed(found: Findings) -> Iterator[str]:
         window = format_step(plan.given.calendar.step)
         beside = ", with the counts" if plan.with_counts else ""
         yield f"Flows are published, of windows of {window}{beside}: the points are people when a window begins or ends."
+    if plan.longer:
+        lengths = " and ".join(format_step(one.window) for one in plan.longer)
+        yield (
+            f"Flows over {lengths} are published too. Attacks are tried with all windows together ('{TOGETHER}') and with the shortest "
+            "alone; the stronger counts."
+        )
     yield {
         "given": f"The attacker is taken to know that there are {people:,} people, as was set.",
         "truth": f"The attacker is taken to know that there are {people:,} people, as the truth says.",

@@ -70,6 +70,8 @@ class Plan:
         Whether the counts are published beside the flows, protected alike.
     priors
         What attackers may know beside the release: each is one more attempt.
+    longer
+        Flows of longer windows that are published too, with stayers; attacks are also tried with all windows together.
     unused
         Windows of flows that the dataset publishes besides those that are attacked.
     """
@@ -89,6 +91,7 @@ class Plan:
     first_seed: int = 0
     with_counts: bool = False
     priors: tuple[Prior, ...] = ()
+    longer: tuple[Flows, ...] = ()
     unused: tuple[timedelta, ...] = ()
 
     @property
@@ -319,8 +322,8 @@ def omissions(plan: Plan, free: frozenset[str]) -> Iterator[str]:
     if plan.unused:
         windows = " and ".join(format_step(one) for one in plan.unused)
         yield (
-            f"The dataset also publishes flows over {windows}. No attack uses them together with the others, which would give away "
-            "more: audit each by itself with `window`."
+            f"The dataset also publishes flows over {windows}, which are not used where `window` is given. Together they give away "
+            "more: without `window` all are."
         )
     if "attacks" in free:
         beyond, able = within_reach(plan.sized)

@@ -353,7 +353,7 @@ class WindowRisk:
     window
         How long a window is, such as "2h".
     published
-        "counts" or "flows".
+        "counts" or "flows", of windows of that length; "flows, all windows" where longer ones are published too.
     label
         What was done to them.
     accuracy

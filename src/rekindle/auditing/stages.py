@@ -8,6 +8,7 @@ two are used with all attacks and row orders. Counts in which nothing moves are 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -24,10 +25,12 @@ from rekindle.auditing.tasks import (
     FROZEN,
     PERFECT,
     Attempt,
+    Data,
     Result,
     Task,
     attack_counts,
     compare_recoveries,
+    counts_of,
     identity,
     tell_membership,
 )
@@ -48,6 +51,9 @@ AS_PUBLISHED = "as published"
 
 PRESENCE = "presence"
 """Of flows, only how many people they put where: who guesses flows wrongly is worse off than who does not use them."""
+
+TOGETHER = "all windows"
+"""Of flows of several windows, all of them; each repaired in the first way where numbers are not exact."""
 
 TRUE_NUMBERS = "true numbers"
 """What repairs are compared with: nothing was done to the numbers."""
@@ -89,6 +95,8 @@ class Published:
         How much use is left, by the name of the metric; None where that is not known.
     beside
         Of flows, the counts that are published with them, protected alike; None where there are none.
+    longer
+        Of flows, those of longer windows that are published with them, protected alike.
     """
 
     release: Release
@@ -100,7 +108,8 @@ class Published:
     rows: NDArray[np.int64] | None
     utility: dict[str, float] | None
     beside: Release | None = None
-    _counts: dict[tuple[str, int], Counts | Flows] = field(default_factory=dict)
+    longer: tuple[Release, ...] = ()
+    _counts: dict[tuple[str, int], Data] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan, true: Counts | Flows | None, defence: Defence | None) -> Published:
@@ -137,17 +146,25 @@ class Published:
                     truth.cells[rows], truth.locations, truth.calendar, coarse.people_ids, observed
                 )
         use = None if true is None else utility(true, release, scale=scale).to_json()
-        return cls(release, exact, guess, people, coarse, original, rows, use, beside)
+        longer = tuple(_protect_longer(plan, release, defence))
+        return cls(release, exact, guess, people, coarse, original, rows, use, beside, longer)
 
     @property
     def repairs(self) -> tuple[str, ...]:
         """The ways in which an attacker may read it."""
         if self.release.pairs is None:
             return (AS_PUBLISHED,) if self.exact else tuple(REPAIRS)
-        return (AS_PUBLISHED, PRESENCE) if self.exact else (*FLOW_REPAIRS, PRESENCE)
+        ways = (AS_PUBLISHED, PRESENCE) if self.exact else (*FLOW_REPAIRS, PRESENCE)
+        return (TOGETHER, *ways) if self.longer else ways
 
-    def counts(self, repair: str, people: int) -> Counts | Flows:
+    def counts(self, repair: str, people: int) -> Data:
         """What an attacker makes of it who takes so many people to be in it."""
+        if repair == TOGETHER and (repair, people) not in self._counts:
+            way, shortest = self.repairs[1], self.counts(self.repairs[1], people)
+            if not isinstance(shortest, Flows):
+                raise RuntimeError("flows were not repaired as flows")
+            longer = (FLOW_REPAIRS.get(way, repair_flows)(one, people, None) for one in self.longer)
+            self._counts[repair, people] = (shortest, *longer)
         if (repair, people) not in self._counts and self.release.pairs is not None:
             there = None if self.beside is None or self.exact else REPAIRS[next(iter(REPAIRS))](self.beside, people)
             if repair in (FROZEN, PRESENCE):
@@ -164,6 +181,18 @@ class Published:
             else:
                 self._counts[repair, people] = REPAIRS[repair](release, people)
         return self._counts[repair, people]
+
+
+def _protect_longer(plan: Plan, release: Release, defence: Defence | None) -> Iterator[Release]:
+    """Protect the flows of longer windows like those of the shortest; some defences leave none that are longer."""
+    for one in plan.longer:
+        if defence is None:
+            yield Release.of(one)
+            continue
+        with suppress(RekindleError):
+            longer = defence(one) if plan.truth is None else defence.of_flows(plan.truth, one.window)
+            if longer.calendar.step > release.calendar.step and longer.locations == release.locations:
+                yield longer
 
 
 def _rows(coarse: Trajectories, truth: Trajectories) -> NDArray[np.int64]:
@@ -204,7 +233,7 @@ class Tried:
     plan: Plan
     defence: Defence | None
     draws: list[Published]
-    given: Counts | Flows | None = None
+    given: Data | None = None
     kept: tuple[str, ...] = ()
     repairs: Repairs | None = None
     wanted: list[tuple[int, str, str]] = field(default_factory=list)
@@ -218,7 +247,7 @@ class Tried:
         """What it is called."""
         return "As given" if self.defence is None else self.defence.label
 
-    def counts(self, seed: int, repair: str) -> Counts | Flows:
+    def counts(self, seed: int, repair: str) -> Data:
         """What the attacker has."""
         return self.draws[seed].counts(repair, self.draws[seed].people)
 
@@ -227,11 +256,11 @@ class Tried:
         published = self.draws[0]
         if len(published.repairs) == 1 or published.truth is None:
             return {}, self._scouted
-        counts = {repair: self.counts(0, repair) for repair in published.repairs}
+        counts: dict[str, Data] = {repair: self.counts(0, repair) for repair in published.repairs}
         if not published.exact:
-            true = published.truth.counts() if published.release.pairs is None else published.truth.flows()
-            counts[TRUE_NUMBERS] = true
-        return {repair: self._task(0, SCOUT, one) for repair, one in counts.items()}, self._scouted
+            of_flows = published.release.pairs is not None
+            counts[TRUE_NUMBERS] = published.truth.flows() if of_flows else published.truth.counts()
+        return {repair: self.task(0, SCOUT, one) for repair, one in counts.items()}, self._scouted
 
     def choose_repairs(self) -> None:
         """Keep the best repairs, when all were tried."""
@@ -253,7 +282,7 @@ class Tried:
         attacks = [one for one in reversed(self.plan.attempts) if not one.is_reference]
         order = [*references, *(one for one in attacks if self.defence is None or not one.knows)]
         tasks = {
-            (seed, one.name, repair): self._task(seed, one, self.counts(seed, repair))
+            (seed, one.name, repair): self.task(seed, one, self.counts(seed, repair))
             for seed in range(self.plan.seeds)
             for one in order
             for repair in self._repairs_for(one)
@@ -265,8 +294,11 @@ class Tried:
         """References, which every attack stands beside, have one repair: their own, or the best; at random along flows, of flows."""
         if attempt.repair:
             return (attempt.repair,)
-        if attempt.is_reference and attempt.follows_flows and PRESENCE in self.kept:
-            return tuple(one for one in (*self.kept, *self.draws[0].repairs) if one != PRESENCE)[:1]
+        if attempt.is_reference and attempt.follows_flows:
+            ways = (*self.kept, *self.draws[0].repairs)
+            return tuple(one for one in ways if one not in (PRESENCE, TOGETHER))[:1]
+        if attempt.knows and TOGETHER in self.kept:
+            return tuple(one for one in (*self.kept, *self.draws[0].repairs) if one != TOGETHER)[:1]
         return self.kept[:1] if attempt.is_reference else self.kept
 
     def guess_people(self) -> Batch:
@@ -276,7 +308,7 @@ class Tried:
         name, repair = self.strongest
         attempt = next(one for one in self.plan.attempts if one.name == name)
         guesses = [draw.counts(repair, draw.guess) for draw in self.draws]
-        return {seed: self._task(seed, attempt, counts) for seed, counts in enumerate(guesses)}, self.guessed
+        return {seed: self.task(seed, attempt, counts) for seed, counts in enumerate(guesses)}, self.guessed
 
     def tell_membership(self) -> Batch:
         """Test who is in the data at all, in the first draw."""
@@ -292,16 +324,22 @@ class Tried:
         }
         return tasks, self.membership
 
-    def _task(self, seed: int, attempt: Attempt, counts: Counts | Flows) -> Task:
+    def task(self, seed: int, attempt: Attempt, counts: Data) -> Task:
         """A task that depends only on what the attacker has: equal counts are attacked once."""
         published = self.draws[seed]
         counts = counts if attempt.follows_flows else counts_of(counts)
+        each = counts if isinstance(counts, tuple) else (counts,)
         # Recoveries of the release as given are kept, to be shown and compared.
         keep = self.defence is None or counts == self.given
         return Task(
             attack_counts,
             (counts, published.truth, published.original, attempt.attack, self.plan.first_seed + seed, keep),
-            work.attacking(attempt.attack, counts_of(counts), compared=published.truth is not None),
+            sum(
+                work.attacking(
+                    attempt.attack, counts_of(one), compared=one is each[0] and published.truth is not None
+                )
+                for one in each
+            ),
             reports=True,
         )
 
@@ -376,7 +414,7 @@ class Findings:
     grown
         By name of the attempt and number of days: what is found in the first days of the release as given alone.
     windows
-        Of flows, by window, what is published ("counts" or "flows") and the label of what was done to it: what is found.
+        Of flows, by window, what is published ("counts", "flows" or "flows, all windows") and the label of what was done to it: what is found.
     """
 
     plan: Plan
@@ -471,11 +509,12 @@ def _grow(found: Findings) -> Batch:
         again = attack if attack is not None and attack.revises else None
         cells = given.best(name)[0].arrays["cells"]
         for first in days_grown(given.counts(0, given.kept[0])):
-            part = slice(0, first.steps)
+            shortest = first[0] if isinstance(first, tuple) else first
+            part = slice(0, shortest.steps)
             people = truth.part(part)
             # Otherwise nobody came yet, or there is no window.
-            if (people.cells != AWAY).any() and first.totals.any():
-                tasks[name, first.calendar.number_of_days] = Task(
+            if (people.cells != AWAY).any() and shortest.totals.any():
+                tasks[name, shortest.calendar.number_of_days] = Task(
                     attack_counts,
                     (first, people, None, cells[:, part] if again is None else again, plan.first_seed, False),
                     work.attacking(again, counts_of(first), compared=True),
@@ -490,7 +529,13 @@ def _by_window(found: Findings) -> Batch:
     if not isinstance(plan.given, Flows) or plan.truth is None or not plan.thorough:
         return tasks, found.windows
     attacks = [name for name in found.given.attempts_done if name in plan.attacks]
-    attack = plan.attacks[max(attacks, key=lambda name: np.nanmean(found.given.best(name)[0].arrays["accuracy"]))]
+    best = max(attacks, key=lambda name: np.nanmean(found.given.best(name)[0].arrays["accuracy"]))
+    attack = plan.attacks[best]
+    for one in found.releases.values():
+        if one.defence in _protections(plan) and one.draws[0].longer:
+            tasks[plan.given.window, f"flows, {TOGETHER}", one.label] = one.task(
+                0, Attempt(best, attack), one.counts(0, TOGETHER)
+            )
     for calendar, defence in windows_compared(plan):
         people = plan.truth.during(calendar)
         try:
@@ -511,13 +556,18 @@ def windows_compared(plan: Plan) -> Iterator[tuple[Calendar, Defence | None]]:
     """When longer windows begin and end, and what is done to their counts and flows: nothing, or numbers are withheld."""
     if not isinstance(plan.given, Flows) or plan.truth is None or not plan.thorough:
         return
-    protections = (None, *(one for one in plan.defences if isinstance(one, Suppress)))[:2]
     step = plan.given.window
-    for length in sorted({step, *(parse_step(text) for text in WINDOWS)}):
+    published = (one.window for one in plan.longer)
+    for length in sorted({step, *published, *(parse_step(text) for text in WINDOWS)}):
         steps = -(-plan.truth.steps * step // length)
         if not length % step and length >= step and steps >= FEWEST_WINDOWS:
-            for defence in protections:
+            for defence in _protections(plan):
                 yield Calendar(plan.truth.calendar.start, length, steps), defence
+
+
+def _protections(plan: Plan) -> tuple[Defence | None, ...]:
+    """What is done to counts and flows where they are compared by window: nothing, and the first threshold."""
+    return (None, *(one for one in plan.defences if isinstance(one, Suppress)))[:2]
 
 
 def _held(people: Trajectories, defence: Defence | None) -> dict[str, Counts | Flows]:
@@ -530,15 +580,14 @@ def _held(people: Trajectories, defence: Defence | None) -> dict[str, Counts | F
     }
 
 
-def counts_of(data: Counts | Flows) -> Counts:
-    """The counts of what an attacker has."""
-    return data if isinstance(data, Counts) else data.counts()
-
-
-def days_grown(counts: Any) -> Iterator[Any]:
+def days_grown(data: Data) -> Iterator[Any]:
     """The first days of counts or flows, for each number of days in `GROWTH` that is less than all."""
-    for days in GROWTH[: np.searchsorted(GROWTH, counts.calendar.number_of_days)]:
-        yield counts.part(slice(0, counts.calendar.day(days - 1).stop))
+    shortest, *longer = data if isinstance(data, tuple) else (data,)
+    calendar = shortest.calendar
+    for days in GROWTH[: np.searchsorted(GROWTH, calendar.number_of_days)]:
+        first = shortest.part(slice(0, calendar.day(days - 1).stop))
+        others = [part for one in longer if (part := one.within(first.calendar)) is not None]
+        yield (first, *others) if others else first
 
 
 def _moves(counts: Counts) -> bool:

@@ -45,6 +45,10 @@ CLAIMED = 0.9
 """The confidence from which on an attacker claims a point."""
 
 
+Data = Counts | Flows | tuple[Flows, ...]
+"""What an attacker has: counts, flows, or flows of several windows, the shortest first."""
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """What a task found: numbers in plain values, and arrays by name."""
@@ -117,7 +121,7 @@ MIXED_ATTEMPT = Attempt(MIXED, REFERENCES["chance"]())
 
 
 def attack_counts(
-    data: Counts | Flows,
+    data: Data,
     truth: Trajectories | None,
     original: Trajectories | None,
     attack: Attack | NDArray[Any] | None,
@@ -145,9 +149,9 @@ def attack_counts(
     numbers: dict[str, Any] = {}
     sure, named = None, False
     known: tuple[str, ...] = ()
-    counts = data if isinstance(data, Counts) else data.counts()
+    counts = counts_of(data)
     if isinstance(attack, Attack):
-        flows = data if isinstance(data, Flows) and attack.takes_flows else None
+        flows = data if not isinstance(data, Counts) and attack.takes_flows else None
         named, known = attack.named, attack.known_people
         began = processor_time()
         told_days = _days(attack, counts, truth is not None, told)
@@ -182,6 +186,12 @@ def attack_counts(
         if sure is not None:
             numbers["confidence"] = assess_confidence(recovered, sure, truth, mapping=mapping).to_json()
     return Result(numbers, arrays)
+
+
+def counts_of(data: Data) -> Counts:
+    """The counts of what an attacker has."""
+    data = data[0] if isinstance(data, tuple) else data
+    return data if isinstance(data, Counts) else data.counts()
 
 
 def _never_counted(people: Trajectories, names: Collection[str]) -> Trajectories:
@@ -257,6 +267,8 @@ def identity(value: Any) -> Any:
     """
     if isinstance(value, (Counts, Flows, Release, Trajectories)):
         return _digest(value)
+    if isinstance(value, tuple):
+        return [identity(one) for one in value]
     if isinstance(value, np.ndarray):
         return _hash(value).hexdigest()
     if isinstance(value, (Attack, Defence)):

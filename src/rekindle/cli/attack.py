@@ -106,12 +106,16 @@ def attack(
     check_memory(reading_bytes(counts_file), memory_limit, what=f"Reading {counts_file}", way_out="Give fewer days")
     data = read_input(dataset, locations, step, cell_km, truth=False)
     counts, flows = counts_and_flows(*choose_release(data, release, window))
-    if flows is not None and len(data.flows) > 1:
-        others = [format_step(one.window) for one in data.flows if one.window != flows.window]
-        note(f"Flows over {format_step(flows.window)} are attacked; those over {', '.join(others)} are not used.")
+    longer = [one for one in data.flows if flows is not None and one.window != flows.window]
+    if flows is not None and longer:
+        lengths = ", ".join(format_step(one.window) for one in longer)
+        how = "are attacked with those over" if window is None else "are attacked, without those over"
+        note(f"Flows over {format_step(flows.window)} {how} {lengths}.")
     if start or end:
         counts = counts.between(start, end)
         flows = flows if flows is None else flows.during(counts.calendar)
+        longer = [part for one in longer if (part := one.within(counts.calendar)) is not None]
+    together = [flows, *longer] if flows is not None and longer and window is None else flows
     check_memory(
         chosen.memory_bytes(counts, flows=True) if flows and chosen.takes_flows else chosen.memory_bytes(counts),
         memory_limit,
@@ -126,7 +130,7 @@ def attack(
         folder = open_folder(out, chosen, counts, resume=resume)
         try:
             with showing_progress("Days recovered") as progress:
-                recovery = recover_into(folder, chosen, counts, flows=flows, progress=progress)
+                recovery = recover_into(folder, chosen, counts, flows=together, progress=progress)
         except KeyboardInterrupt:
             note(f"Stopped. {folder.days} days are in {out}. To resume, run the same command with --resume.")
             raise typer.Exit(STOPPED) from None

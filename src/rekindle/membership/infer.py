@@ -19,7 +19,7 @@ from rekindle.membership.classifier import Groups, choose_numbers, score_release
 from rekindle.membership.epsilon import counted_epsilon, most_provable_epsilon
 from rekindle.membership.exact import FALSE_POSITIVES, log_ratio, loss_at_half, rates_of, tell_apart
 from rekindle.membership.traces import synthesise
-from rekindle.model import AWAY, Counts, Release, Trajectories
+from rekindle.model import AWAY, Counts, Flows, Release, Trajectories
 from rekindle.progress import Progress
 
 Method = Literal["exact", "knock-knock", "zero-knowledge"]
@@ -176,7 +176,7 @@ def _plain(value: Any) -> Any:
 
 
 def infer_membership(
-    release: Release | Counts,
+    release: Release | Counts | Flows,
     truth: Trajectories,
     defence: Defence | None = None,
     *,
@@ -195,7 +195,7 @@ def infer_membership(
     Parameters
     ----------
     release
-        What is published.
+        What is published; of flows, the exact test only.
     truth
         The people in it, at their original resolution.
     defence
@@ -236,7 +236,12 @@ def infer_membership(
     checks.share("known", checks.positive("known", known))
     checks.seed(seed)
     published = release if isinstance(release, Release) else Release.of(release)
-    _refuse_flows(published)
+    if published.pairs is not None:
+        if method != "exact":
+            raise InvalidData(
+                "Of a release of flows, who is in it is told by the exact test only, not by classifiers."
+            )
+        truth = truth.during(published.moments)
     chain = Chain([defence if defence is not None else rebuild_defence(published.defences)])
     _refuse_unexplained(published, truth, chain, defence)
     if method == "exact":
@@ -245,22 +250,14 @@ def infer_membership(
     return _classified(published, truth, chain, method, reference, known, group, targets, seed, workers, progress)
 
 
-def _refuse_flows(release: Release) -> None:
-    if release.pairs is not None:
-        raise InvalidData(
-            "This is a release of flows; who is in it cannot be tested yet. Test the counts of the same people instead."
-        )
-
-
 def _refuse_unexplained(release: Release, truth: Trajectories, chain: Chain, given: Defence | None) -> None:
     """A release that is not what its defence makes of the truth cannot be drawn again."""
     if given is not None or chain.defences:
         return
-    if release.values.shape != (truth.steps, len(truth.locations)) or not np.array_equal(
-        release.values, truth.counts().values
-    ):
+    fits = release.locations == truth.locations and release.moments.steps == truth.steps
+    if not fits or not np.array_equal(release.values, _numbers(release, truth)[0]):
         raise InvalidSetting(
-            "The release is not the counts of the truth, and does not say what was done to them: releases with and without "
+            "The release is not the counts or flows of the truth, and does not say what was done to them: releases with and without "
             "a person cannot be drawn again. Give the `defence`."
         )
 
@@ -286,24 +283,23 @@ def exact_membership(
     targets, draws, seed, progress
         As in `infer_membership`.
     """
-    _refuse_flows(release)
-    if people.locations != release.locations or people.calendar != release.calendar:
+    if people.locations != release.locations or people.calendar != release.moments:
         raise InvalidData(
             "The truth, at the resolution of the defence, has other locations or steps than the release."
         )
     channel = Channel.of(defence, release.calendar)
-    counts = people.counts().values.astype(np.float64)
+    counts, columns = _numbers(release, people)
     random = np.random.default_rng([seed, 1])
     order = random.permutation(people.people)
     # Of those who are never counted, a release says nothing at all.
-    chosen = np.sort(order[(people.cells[order] != AWAY).any(axis=1)][:targets])
+    chosen = np.sort(order[(columns[order] >= 0).any(axis=1)][:targets])
     draws = max(min(draws, _MOST_NUMBERS // release.steps), _LEAST_DRAWS)
     if channel.noise is None and channel.included == 1:
         draws = _SAME_DRAWS
     found = []
     for done, person in enumerate(chosen):
-        steps = np.flatnonzero(people.cells[person] != AWAY)
-        own = people.cells[person, steps]
+        steps = np.flatnonzero(columns[person] >= 0)
+        own = columns[person, steps]
         others = counts[steps, own] - 1
         inside, outside = tell_apart(channel, others, draws, random)
         evidence = log_ratio(channel, release.values[None, steps, own], others)[0]
@@ -321,6 +317,8 @@ def exact_membership(
             progress(done + 1, len(chosen))
     budget = channel.noise.budget(release.calendar, Chain([defence]).defences) if channel.noise is not None else None
     note = "The attacker knows where everyone else was, and how the numbers were protected."
+    if release.pairs is not None:
+        note += " Between which locations anyone went is taken to be known."
     if channel.included < 1:
         note += " Who else was drawn for the sample is known too."
     return Membership(
@@ -333,6 +331,23 @@ def exact_membership(
         None if budget is None else budget.spent("person"),
         note,
     )
+
+
+def _numbers(release: Release, people: Trajectories) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The true numbers of a release, and the column of the number that each person is in: (people, rows), -1 for none."""
+    cells = people.cells.astype(np.int64)
+    if release.pairs is None:
+        return people.counts().values.astype(np.float64), np.where(cells == AWAY, -1, cells)
+    base = len(people.locations) + 1
+    listed = (release.pairs[:, 0] + 1) * base + release.pairs[:, 1] + 1
+    gone = (cells[:, :-1] + 1) * base + cells[:, 1:] + 1
+    order = np.argsort(listed)
+    at = order[np.searchsorted(listed, gone, sorter=order) % len(listed)]
+    columns = np.where(listed[at] == gone, at, -1)
+    rows = np.broadcast_to(np.arange(columns.shape[1]), columns.shape)
+    numbers = np.zeros((columns.shape[1], len(listed)))
+    np.add.at(numbers, (rows[columns >= 0], columns[columns >= 0]), 1)
+    return numbers, columns
 
 
 def _classified(

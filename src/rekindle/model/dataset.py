@@ -71,9 +71,9 @@ class Dataset:
         Parameters
         ----------
         window
-            How long it is; None for that of the first flows that are published, or for a step.
+            How long it is; None for the shortest of the flows that are published, or for a step.
         """
-        length = self.flows[0].window if self.flows else self.calendar.step
+        length = min((one.window for one in self.flows), default=self.calendar.step)
         length = length if window is None else parse_step(window)
         found = next((one for one in self.flows if one.window == length), None)
         if found is None and self.truth is None:

@@ -226,6 +226,12 @@ class Flows:
             )
         return self.part(slice(first, last))
 
+    def within(self, calendar: Calendar) -> Flows | None:
+        """The flows of the windows that begin and end while a calendar lasts, whatever its interval; None where there are none."""
+        times, (first, last) = self.calendar.times(), calendar.times()[[0, -1]]
+        inside = np.flatnonzero((times >= first) & (times <= last))
+        return self.part(slice(inside[0], inside[-1] + 1)) if len(inside) > 1 else None
+
     def days(self) -> Iterator[Flows]:
         """The flows of each calendar day: its windows, and before them the one that ends at its first step."""
         return (self.part(slice(max(0, day.start - 1), day.stop)) for day in self.calendar.days())

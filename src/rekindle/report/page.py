@@ -378,7 +378,7 @@ class _Page:
                     if (one.published, one.label) == (kind, label)
                 ],
             )
-            for (kind, label), css in zip(series, ("k1", "k2", "k3", "k4"), strict=False)
+            for (kind, label), css in zip(series, ("k1", "k2", "k3", "k4", "k5", "k6"), strict=False)
         ]
         ticks = [(float(at), length) for at, length in enumerate(lengths)]
         title = "Counts against flows, by window"
