@@ -14,11 +14,11 @@ from rekindle.checks import whole
 from rekindle.errors import InvalidData
 from rekindle.frames import Frame, Library, html_table, name_column, to_frame
 from rekindle.model.calendar import Calendar, format_step
-from rekindle.model.locations import Locations, frozen, to_array
+from rekindle.model.locations import ByValue, Locations, frozen, to_array
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Counts:
+class Counts(ByValue):
     """How many people were in each location at each step: the release that an attack is given.
 
     Whole numbers of at least 0. They may add up to another total at each step: who is not counted at a step is away. (The
@@ -100,18 +100,6 @@ class Counts:
     def steps(self) -> int:
         """Number of time steps."""
         return len(self.values)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Counts):
-            return NotImplemented
-        return (
-            self.people == other.people
-            and self.calendar == other.calendar
-            and self.locations == other.locations
-            and np.array_equal(self.values, other.values)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         most = int(self.away.max())

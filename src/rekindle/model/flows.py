@@ -16,11 +16,11 @@ from rekindle.errors import InvalidData
 from rekindle.frames import Frame, Library, name_column, to_frame
 from rekindle.model.calendar import Calendar, format_step
 from rekindle.model.counts import Counts
-from rekindle.model.locations import AWAY, Locations, frozen, to_array
+from rekindle.model.locations import AWAY, ByValue, Locations, frozen, to_array
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Flows:
+class Flows(ByValue):
     """How many people were in one location at a window's start and in another at its end.
 
     A window is the time between two steps of the calendar, so there is one window less than steps. Everyone is in one
@@ -265,17 +265,6 @@ class Flows:
             },
             library,
         )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Flows):
-            return NotImplemented
-        return (
-            (self.people, self.stayers, self.calendar) == (other.people, other.stayers, other.calendar)
-            and self.locations == other.locations
-            and all(map(np.array_equal, self._columns(), other._columns()))
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return (

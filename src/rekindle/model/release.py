@@ -15,7 +15,7 @@ from rekindle.frames import Frame, Library, name_column, to_frame
 from rekindle.model.calendar import Calendar
 from rekindle.model.counts import Counts
 from rekindle.model.flows import Flows
-from rekindle.model.locations import AWAY, Locations, frozen, to_array
+from rekindle.model.locations import AWAY, ByValue, Locations, frozen, to_array
 
 _KINDS: dict[Any, Any] = {
     "str": str,
@@ -99,7 +99,7 @@ class AppliedDefence:
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Release:
+class Release(ByValue):
     """Published numbers, of counts or of flows: they may be noisy, negative, withheld, or not add up.
 
     Parameters
@@ -267,19 +267,6 @@ class Release:
     def describe(self) -> str:
         """What was done to the counts, in one line."""
         return " -> ".join(one.describe() for one in self.defences) or "as it is"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Release):
-            return NotImplemented
-        return (
-            self.calendar == other.calendar
-            and self.locations == other.locations
-            and self.defences == other.defences
-            and np.array_equal(np.asarray(self.pairs), np.asarray(other.pairs))
-            and np.array_equal(self.values, other.values, equal_nan=True)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         flows = "" if self.pairs is None else f"flows between {len(self.pairs)} pairs, "

@@ -15,11 +15,11 @@ from rekindle.frames import Frame, Library, geoframe, name_column, to_frame
 from rekindle.model.calendar import Calendar, format_step, parse_step
 from rekindle.model.counts import Counts
 from rekindle.model.flows import Flows, flows_of
-from rekindle.model.locations import AWAY, Locations, frozen, to_array
+from rekindle.model.locations import AWAY, ByValue, Locations, frozen, to_array
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Trajectories:
+class Trajectories(ByValue):
     """Where each person was at each step.
 
     Parameters
@@ -105,19 +105,6 @@ class Trajectories:
             f"Trajectories({self.people} people{f', {away:.0%} away' if away else ''}, {self.steps} steps "
             f"from {self.calendar.start}, {len(self.locations)} locations)"
         )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Trajectories):
-            return NotImplemented
-        return (
-            self.calendar == other.calendar
-            and self.locations == other.locations
-            and self.people_ids == other.people_ids
-            and np.array_equal(self.cells, other.cells)
-            and np.array_equal(np.asarray(self.observed), np.asarray(other.observed))
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def xy_km(self) -> NDArray[np.float64]:
         """The paper's output: (people, steps, 2) float64, km to the east and to the north; NaN for people who are away."""

@@ -39,6 +39,12 @@ def same(one, other):
     return one.trajectories == other.trajectories and np.array_equal(one.confidence, other.confidence)
 
 
+def test_passes_the_shipped_suite_with_people_who_come_and_go(as_many):
+    truth = random_truth(np.random.default_rng(1), people=8, places=6, steps=36, away=0.3)
+    check_attack(Habits(effort="low", seed=4), truth.counts(), truth.flows())
+
+
+@pytest.mark.slow
 def test_passes_the_shipped_suite(as_many):
     check_attack(Habits(effort="low", seed=4))
 
