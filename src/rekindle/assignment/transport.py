@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from rekindle.assignment.step_kernel import solve_dense
 from rekindle.errors import InvalidData
 
-__all__ = ["Transport", "transport"]
-
 
 @dataclass(frozen=True, eq=False)
 class Transport:

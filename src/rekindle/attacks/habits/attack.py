@@ -39,8 +39,6 @@ from rekindle.errors import Stopped
 from rekindle.model import Calendar, Counts, Locations
 from rekindle.progress import Progress
 
-__all__ = ["Habits", "HabitsDetails", "HabitsRun"]
-
 FEW_SEEN = 0.5
 """Share of all moves below which people cannot be tracked through a day."""
 

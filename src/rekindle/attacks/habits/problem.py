@@ -13,8 +13,6 @@ from rekindle.attacks.habits.flows import TickFlows
 from rekindle.errors import InvalidData
 from rekindle.model import AWAY, Calendar, Locations
 
-__all__ = ["Problem"]
-
 SAMPLES_PER_DAY = 24
 BINS_PER_DAY = 8
 NEAR = 256

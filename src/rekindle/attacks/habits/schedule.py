@@ -22,18 +22,6 @@ from rekindle.attacks.habits.track import track
 from rekindle.attacks.meetings import exchange_towards
 from rekindle.attacks.moves import MoveModel
 
-__all__ = [
-    "EFFORTS",
-    "Answer",
-    "Schedule",
-    "doubt",
-    "finish",
-    "follow",
-    "gather",
-    "measure_gains",
-    "vote",
-]
-
 
 @dataclass(frozen=True)
 class Effort:
