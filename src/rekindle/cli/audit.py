@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -208,32 +208,22 @@ def audit(
     with output(out, parents=True):
         if out.is_dir():
             begin_output(out, resume=resume)
-        with resumable(out / TASKS, shown):
-            with showing_progress("Audit", share=True) as progress:
-                found = run_audit(
-                    data,
-                    truth=people_behind,
-                    release=release,
-                    window=window,
-                    attacks=attacks,
-                    priors=priors,
-                    defences=defences,
-                    seeds=seeds,
-                    seed=seed,
-                    people=people,
-                    membership=membership,
-                    thorough=thorough,
-                    time_budget=time_budget,
-                    note=how_read,
-                    name=dataset.resolve().name,
-                    command=command_line(context.obj),
-                    workers=workers,
-                    cluster=cluster,
-                    cache=out / TASKS,
-                    progress=progress,
-                    announce=announce,
-                    so_far=write,
-                )
+        with resumable("Audit", context, shown) as usual:
+            found = run_audit(
+                data,
+                truth=people_behind,
+                release=release,
+                window=window,
+                attacks=attacks,
+                priors=priors,
+                defences=defences,
+                membership=membership,
+                thorough=thorough,
+                note=how_read,
+                announce=announce,
+                so_far=write,
+                **usual,
+            )
             write(found)
     gates = _gates(found, fail_above, fail_if_exposed, exposed_above)
     if output_format == "json":
@@ -363,10 +353,14 @@ def make_attacks(names: Sequence[str] | None, effort: str | None) -> list[Attack
 
 
 @contextmanager
-def resumable(tasks: Path, shown: Sequence[Path]) -> Iterator[None]:
-    """Say what is kept of work that ends before its end, and where it is shown so far."""
+def resumable(what: str, context: typer.Context, shown: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """Show how far work on a dataset is, and what is kept of it if it ends before its end; gives the settings of all such work."""
+    typed, tasks = context.params, context.params["out"] / TASKS
+    usual = {name: typed[name] for name in ("seeds", "seed", "people", "time_budget", "workers", "cluster")}
+    usual |= {"name": typed["dataset"].resolve().name, "command": command_line(context.obj), "cache": tasks}
     try:
-        yield
+        with showing_progress(what, share=True) as progress:
+            yield usual | {"progress": progress}
     except KeyboardInterrupt:
         so_far = f" What they show so far is in {shown[-1]}." if shown else ""
         note(f"Stopped. Finished tasks are in {tasks}.{so_far} Run the same command again to resume.")

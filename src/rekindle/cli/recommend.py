@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from rekindle.auditing import AUDIT, FAMILIES, TASKS, Candidate, Forecast, Recommendation, begin_output
+from rekindle.auditing import AUDIT, FAMILIES, Candidate, Forecast, Recommendation, begin_output
 from rekindle.auditing import recommend as run_recommend
 from rekindle.auditing.recommendation import MEASURE
 from rekindle.cli.audit import FAILED_GATE, NUMBERS, REPORT, SENSITIVE, Attacks, make_attacks, resumable
-from rekindle.cli.console import console, note, print_json, say, showing_progress, table
+from rekindle.cli.console import console, note, print_json, say, table
 from rekindle.cli.defend import show_budgets
 from rekindle.cli.options import (
     Cluster,
@@ -30,7 +30,6 @@ from rekindle.cli.options import (
     Workers,
 )
 from rekindle.cli.running import in_flags
-from rekindle.cli.shared import command_line
 from rekindle.defences import Chain
 from rekindle.errors import InvalidFile, InvalidSetting, OutputExists
 from rekindle.evaluation import UTILITIES
@@ -141,7 +140,7 @@ def recommend(
         shown.append(out / FRONTIER)
 
     with output(out, parents=True):
-        with resumable(out / TASKS, shown), showing_progress("Search", share=True) as progress:
+        with resumable("Search", context, shown) as usual:
             found = run_recommend(
                 data,
                 max_exposed=max_exposed,
@@ -149,18 +148,9 @@ def recommend(
                 max_loss=max_loss,
                 families=family,
                 attacks=attacks,
-                seeds=seeds,
-                seed=seed,
-                people=people,
-                time_budget=time_budget,
-                name=dataset.resolve().name,
-                command=command_line(context.obj),
-                workers=workers,
-                cluster=cluster,
-                cache=out / TASKS,
-                progress=progress,
                 announce=announce,
                 so_far=write,
+                **usual,
             )
         write(found)
         if found.evidence is not None and found.release is not None:
