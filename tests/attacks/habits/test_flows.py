@@ -14,6 +14,7 @@ from rekindle.attacks.habits.flows import follow_wishes, track_flows
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import HabitModel, SwapSearch
+from rekindle.evaluation.confidence import assess_confidence
 
 
 def problem_of(truth):
@@ -191,3 +192,14 @@ def test_a_saved_run_with_damaged_flows_is_refused(truth, tmp_path):
     np.savez(tmp_path / "other.npz", **arrays)
     with pytest.raises(rk.errors.InvalidFile, match="damaged"):
         rk.resume(tmp_path / "other.npz")
+
+
+def test_the_confidence_of_flows_is_calibrated():
+    """On a city that was not used to fit it."""
+    truth = rk.SyntheticCity(people=40, days=5, step="1h", seed=3).trajectories()
+    found = rk.Habits(effort="low", workers=1).recover(flows=truth.flows())
+    mapping = rk.evaluate(found.trajectories, truth).mapping
+    sure = assess_confidence(found.trajectories, found.confidence, truth, mapping=mapping)
+    assert sure.calibration_error < 0.05
+    assert sure.claims.points > 0.5
+    assert sure.claims.points_right > 0.9
