@@ -54,6 +54,9 @@ def compiled(**flags: Any) -> Callable[[Kernel], Kernel]:
     flags
         What the results depend on: ``fastmath``, the liberties that the compiler may take with floating-point numbers, and
         ``error_model="numpy"``, by which a division by zero gives infinity. A kernel without them takes those of its caller.
+
+    A variable that begins as a plain number and is handed to another kernel makes Numba compile that one twice, for the constant
+    too: write ``np.int64(0)``.
     """
 
     def compile_kernel(function: Kernel) -> Kernel:

@@ -426,7 +426,7 @@ def _scan_gains(
     cost = np.empty(size)
     value = np.empty(size)
     for at in range(len(rows)):
-        known = 0
+        known = np.int64(0)
         for day in range(days):
             total = steps[day] + steps_today
             for entry in range(begin[day, rows[at]], begin[day, rows[at] + 1]):

@@ -73,12 +73,12 @@ def test_tracks_by_lists_have_the_counts(truth, seed, noise):
 
 
 @pytest.mark.parametrize("away", [False, True])
-@pytest.mark.parametrize("nearest", [4, 256])
+@pytest.mark.parametrize("nearest", [64, 256])
 def test_movers_are_matched_by_lists_nearly_as_well_as_by_all_prices(away, nearest):
     random = np.random.default_rng(1)
     for _ in range(5):
-        places, leaving = 60, 25
-        xy = random.uniform(0, 12, (places, 2))
+        places, leaving = 200, 80
+        xy = random.uniform(0, 20, (places, 2))
         gap = np.hypot(*(xy[:, None] - xy).T)
         near = np.argsort(gap, axis=1)[:, :nearest].astype(np.int32)
         change = np.zeros(places + away, np.int64)
@@ -109,7 +109,7 @@ def test_movers_are_matched_by_lists_nearly_as_well_as_by_all_prices(away, neare
         for goals in (best, listed):
             there = np.bincount(goals, minlength=places + away) - np.bincount(row_place, minlength=places + away)
             assert np.array_equal(there[:places], change[:places])
-        assert total(listed) <= total(best) + 1.5 * track.STEPS[-1] * size
+        assert total(listed) <= 1.25 * total(best)
         assert total(listed) >= total(best) - 1e-9
 
 

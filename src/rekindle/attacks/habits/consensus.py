@@ -63,7 +63,7 @@ def align(
     every = max(1, int(np.ceil(len(answers) * people * people * ticks * rounds / MOST_WORK)))
     chosen = np.arange(0, ticks, every)
     weight = lengths[chosen].astype(np.float64)
-    stack = np.stack([answer[:, chosen] for answer in answers]).astype(np.int32)
+    stack = np.stack([answer[:, chosen] for answer in answers]).astype(np.int32, order="C")
     orders = np.zeros((len(answers), people), np.int64)
     model = stack[reference : reference + 1]
     for _ in range(rounds):
@@ -72,7 +72,7 @@ def align(
         if np.array_equal(new, orders):
             break
         orders = new
-        model = np.take_along_axis(stack, orders[:, :, None], axis=1)
+        model = np.ascontiguousarray(np.take_along_axis(stack, orders[:, :, None], axis=1))
     return [answer[order] for answer, order in zip(answers, orders, strict=True)]
 
 
@@ -113,7 +113,7 @@ class _Apart:
         self, model: list[NDArray[np.int32]], answer: NDArray[np.int32], weight: NDArray[np.float64], places: int
     ) -> None:
         ticks = len(answer)
-        self.model, self.answer, self.weight = np.stack(model), answer, weight
+        self.model, self.answer, self.weight = np.ascontiguousarray(np.stack(model)), answer, weight
         self.there = np.argsort(answer, axis=1, kind="stable").astype(np.int32)
         self.begin = np.zeros((ticks, places + 1), np.int64)
         for tick in range(ticks):
@@ -148,7 +148,7 @@ def _scan_together(first, rows, model, there, begin, weight, prices, by_price, e
     cost = np.empty(people)
     value = np.empty(people)
     for at in range(len(rows)):
-        known = 0
+        known = np.int64(0)
         for tick in range(ticks):
             share = weight[tick] / members
             for member in range(members):

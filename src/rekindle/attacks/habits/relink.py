@@ -38,8 +38,11 @@ DENSE_UP_TO = 300
 """People up to whom segments are given by all likenesses; beyond, by lists of the most alike, nearly as well."""
 LISTED = 64
 CHUNK = 512
-CROWD = 256
-"""Where more kinds of segments meet than that, only so many are taken for alike because of it: those who are there longest."""
+MAIN = 12
+CROWD = 128
+MOST = 192
+"""Segments are looked for in so many places only, those where a person spends most time; in each, only among so many, those that
+spend most of their time there; and of all these, so many are compared in full."""
 GAP = 5e-3
 """The part of the total divergence that a better assignment by lists might save at most."""
 
@@ -249,7 +252,6 @@ class _Divergences:
         segments = links.parts[part]
         self.there = (segments.there_begin, segments.there, segments.share)
         self.kinds = len(segments.begin) - 1
-        self.crowds = _crowds(*self.there, self.kinds)
         self.own = (links.has, links.begin, links.place, links.time)
         nowhere = np.full(links.order.shape[1], -1, np.int32)
         before, after = nowhere, nowhere
@@ -267,8 +269,8 @@ class _Divergences:
 
         def work(span: slice) -> None:
             _scan(
-                span.start, rows[span], self.part, self.own, self.there, self.crowds, self.ends, prices, by_price, equal,
-                columns[span], costs[span], bound[span],
+                span.start, rows[span], (self.part, self.links.offset[self.part]), (MAIN, CROWD, MOST), self.own, self.there,
+                self.ends, prices, by_price, equal, columns[span], costs[span], bound[span],
             )  # fmt: skip
 
         in_threads(work, len(rows), chunk=CHUNK)
@@ -367,26 +369,24 @@ def _others(person, part, own, spent, visited):
     return size, total
 
 
-def _crowds(
-    there_begin: NDArray[np.int64], there: NDArray[np.int32], share: NDArray[np.float64], kinds: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
-    """Number the places where a crowd meets, -1 for the others; for each, the share of every kind's time; how many are a crowd."""
-    size = np.diff(there_begin)
-    crowded = np.flatnonzero(size > CROWD)
-    number = np.full(len(size), -1, np.int64)
-    number[crowded] = np.arange(len(crowded))
-    shares = np.zeros((len(crowded), kinds))
-    for row, place in enumerate(crowded):
-        entries = slice(there_begin[place], there_begin[place + 1])
-        shares[row, there[entries]] = share[entries]
-    return number, shares, CROWD
+@compiled()
+def _likeness_of(kind, own, spent, total):
+    """Likeness of a segment of one kind and of the time spent in each place."""
+    _, begin, place, time = own
+    whole = time[begin[kind] : begin[kind + 1]].sum()
+    like = 0.0
+    for at in range(begin[kind], begin[kind + 1]):
+        if spent[place[at]] > 0.0:
+            like += _likeness(spent[place[at]] / total, time[at] / whole)
+    return like
 
 
 @compiled()
-def _scan(first, rows, part, own, there, crowds, ends, prices, by_price, equal, columns, costs, bound):
+def _scan(first, rows, where, limits, own, there, ends, prices, by_price, equal, columns, costs, bound):
     """List the segments that are most like the other time of each person."""
+    part, offset = where
+    main, crowd, most = limits
     there_begin, kinds_there, share = there
-    crowd_of, share_in, most = crowds
     size, places = len(prices), len(there_begin) - 1
     spent, visited = np.zeros(places), np.empty(places, np.int64)
     like = np.zeros(size)
@@ -396,21 +396,19 @@ def _scan(first, rows, part, own, there, crowds, ends, prices, by_price, equal, 
     value = np.empty(size)
     half = 0.5 / math.log(2.0)
     for at in range(len(rows)):
-        known = 0
-        crowded = 0
+        known = np.int64(0)
         seen, total = _others(rows[at], part, own, spent, visited)
+        whole = seen <= main
+        least = 0.0 if whole else np.partition(spent[visited[:seen]], seen - main)[seen - main]
         for one in range(seen):
             place = visited[one]
+            if spent[place] < least:
+                continue
             a = spent[place] / total
-            spent[place] = 0.0
             less = a * math.log(a)
             begin, end = there_begin[place], there_begin[place + 1]
-            crowd = crowd_of[place] >= 0
-            if crowd:
-                visited[crowded] = place
-                spent[place] = a
-                crowded += 1
-                begin = end - most
+            if end - begin > crowd:
+                whole, begin = False, end - crowd
             b = alike = 0.0
             for entry in range(begin, end):
                 kind = kinds_there[entry]
@@ -418,26 +416,32 @@ def _scan(first, rows, part, own, there, crowds, ends, prices, by_price, equal, 
                     met[kind] = True
                     found[known] = kind
                     known += 1
-                if crowd:
-                    continue
                 if share[entry] != b:  # many have the same
                     b = share[entry]
                     alike = half * ((a + b) * math.log(a + b) - less - b * math.log(b))
                 like[kind] += alike
-        for one in range(crowded):
-            place = visited[one]
-            for other in range(known):
-                b = share_in[crowd_of[place], found[other]]
-                if b > 0.0:
-                    like[found[other]] += _likeness(spent[place], b)
-            spent[place] = 0.0
+        limit = np.inf
+        if not whole and known > most:
+            for one in range(known):
+                value[one] = prices[found[one]] - like[found[one]]
+            limit = np.partition(value[:known], most)[most]
+        kept = np.int64(0)
         for one in range(known):
-            cost[one] = max(1.0 - like[found[one]], 0.0) + _seams(rows[at], found[one], ends)
-            like[found[one]] = 0.0
+            kind = found[one]
+            if limit < np.inf and (value[one] > limit or kept == most):
+                met[kind] = False
+            else:
+                found[kept] = kind
+                alike = like[kind] if whole else _likeness_of(offset + kind, own, spent, total)
+                cost[kept] = max(1.0 - alike, 0.0) + _seams(rows[at], kind, ends)
+                kept += 1
+            like[kind] = 0.0
+        for one in range(seen):
+            spent[visited[one]] = 0.0
         # Who shares no place with a segment is not where it begins or ends.
         apart = 1.0 + 0.5 * ends[0] * (int(ends[1][rows[at]] >= 0) + int(ends[2][rows[at]] >= 0))
         bound[at] = shortlist(
-            first + at, known, found, cost, met, apart, prices, by_price, equal, value, columns[at], costs[at]
+            first + at, kept, found, cost, met, apart, prices, by_price, equal, value, columns[at], costs[at]
         )
 
 
@@ -464,17 +468,11 @@ def _between(rows, part, own, there, ends, kinds):
 @compiled()
 def _each(first, columns, part, offset, own, ends, costs):
     """Cost of giving each person from the first on a segment of one kind."""
-    _, begin, place, time = own
-    places = int(place.max()) + 1
+    places = int(own[2].max()) + 1
     spent, visited = np.zeros(places), np.empty(places, np.int64)
     for at in range(len(columns)):
         seen, total = _others(first + at, part, own, spent, visited)
-        kind = offset + columns[at]
-        whole = time[begin[kind] : begin[kind + 1]].sum()
-        cost = 1.0
-        for entry in range(begin[kind], begin[kind + 1]):
-            if spent[place[entry]] > 0.0:
-                cost -= _likeness(spent[place[entry]] / total, time[entry] / whole)
+        cost = 1.0 - _likeness_of(offset + columns[at], own, spent, total)
         for one in range(seen):
             spent[visited[one]] = 0.0
         costs[at] = max(cost, 0.0) + _seams(first + at, columns[at], ends)

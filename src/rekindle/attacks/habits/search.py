@@ -220,7 +220,7 @@ def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
     places = len(dwells)
     total = 0.0
     since = 0
-    last = -1
+    last = np.int64(-1)
     for tick in range(ticks):
         a = row[tick]
         if tick > 0 and row[tick - 1] != a:
@@ -232,7 +232,7 @@ def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
             total += math.log(
                 (often[0, slot] + MOVE_WEIGHT * _usual(a, b, last, habits)) / (left[0, a] + MOVE_WEIGHT)
             )
-            last = a
+            last = np.int64(a)
             total += math.log(
                 (stays[0, a * DWELL_CLASSES + kind] + DWELL_WEIGHT * dwells[a, kind]) / (left[0, a] + DWELL_WEIGHT)
             )
@@ -246,7 +246,7 @@ def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
             total += log_place[at[0, a]] + log_bin[at_bin[0, cell]]
             at[0, a] += 1
             at_bin[0, cell] += 1
-    _forget(row, samples, places, tables, 0)
+    _forget(row, samples, places, tables, np.int64(0))
     return total
 
 
@@ -495,7 +495,7 @@ def _anneal(
             rows[:] = new
         changes = _split(
             rows,
-            (0, ticks),
+            (np.int64(0), ticks),
             starts,
             samples,
             bins,

@@ -28,8 +28,8 @@ RETURN = 2.0
 DENSE_UP_TO = 200
 """People who may move at a tick up to whom all their prices are compared; beyond, lists of the nearest arrivals."""
 NEAREST = 64
-STEPS = (0.5, 0.1, 0.02)
-"""How long the lists are, and the steps by which prices rise in the auctions, in units of the smallest distance."""
+STEP = 0.1
+"""How long the lists are, and the step by which prices rise in the auctions, in units of the smallest distance."""
 
 
 def track(problem: Problem, seed: int, *, backwards: bool = False, noise: float = 0.05) -> NDArray[np.int32]:
@@ -217,6 +217,8 @@ def _price(row, goal, step, xy, before, seen, prices):
     if row >= first_away:
         return row_cost[row] + _way_back(xy, seen[person], goal, prices[1])
     place = row_place[row]
+    if goal == place:
+        return 0.0
     x = 2 * xy[place, 0] - xy[before[person], 0]
     y = 2 * xy[place, 1] - xy[before[person], 1]
     return (
@@ -257,173 +259,121 @@ def _match(step, change, xy, before, seen, prices):
 
 @compiled()
 def _match_lists(step, change, xy, near, before, seen, prices):
-    """Say where everyone who may move goes, by an auction over lists of the nearest arrivals: (rows,) int64 places.
+    """Say where everyone who may move goes, by auctions over lists of the nearest arrivals: (rows,) int64 places.
 
-    The columns are the places where somebody arrives, then the places that somebody leaves (to stay there), then away.
+    Where everybody goes far the same way, prices would rise across the whole map before the last one had a place. So who
+    would pay so much that what is not listed may be better waits until the others have their places, and chooses among what
+    is left.
     """
     rows, _, row_place, first_away, arrivals = step
     size, located = len(rows), len(xy)
-    column_of = np.full(located + 1, -1, np.int64)
-    goals = np.empty(size + 1, np.int64)
-    capacity = np.zeros(size + 1, np.int64)
-    count = 0
+    # How many may go to each place; then, how many may stay in each, and be away.
+    room = np.zeros(2 * located + 1, np.int64)
     for goal in arrivals:
-        if column_of[goal] < 0:
-            column_of[goal] = count
-            goals[count] = goal
-            count += 1
-        capacity[column_of[goal]] += 1
-    arriving = count
-    first = 0
-    while first < first_away:
-        place = row_place[first]
-        last = first
-        while last < first_away and row_place[last] == place:
-            last += 1
-        if last - first + change[place] > 0:
-            column_of[place] = count
-            goals[count] = place
-            capacity[count] = last - first + change[place]
-            count += 1
-        first = last
-    left = size - capacity[:count].sum()
-    if left > 0:
-        column_of[located] = count
-        goals[count] = located
-        capacity[count] = left
-        count += 1
-    begin = np.zeros(count + 1, np.int64)
-    begin[1:] = np.cumsum(capacity[:count])
-    price = np.zeros(size)
-    owner = np.full(size, -1, np.int64)
-    listed = np.full((size, NEAREST + 2), -1, np.int32)
-    costs = np.full((size, NEAREST + 2), np.inf)
-    bound = np.empty(size)
-    market = (arriving, goals, column_of, begin, price, np.empty(max(arriving, NEAREST + 2)))
-    known = (xy, near, before, seen, prices)
-    for row in range(size):
-        _list_best(row, market, step, known, listed, costs, bound)
-    row_of = np.arange(size)
-    for turn in range(len(STEPS)):
-        free = row_of.copy()
-        owner[:] = -1
-        for column in range(count):
-            price[begin[column] : begin[column + 1]] = price[begin[column]]
-        while len(free):
-            free = bid(free, row_of, listed, costs, bound, begin, price, owner, STEPS[turn], STEPS[turn] / 2)
-            for parked in free:
-                _list_best(parked, market, step, known, listed, costs, bound)
+        room[goal] += 1
+    for row in range(first_away):
+        room[located + row_place[row]] += 1
+    for place in range(located):
+        if room[located + place]:
+            room[located + place] += change[place]
+    room[-1] = size - room.sum()
     chosen = np.empty(size, np.int64)
-    for column in range(count):
-        for at in range(begin[column], begin[column + 1]):
-            chosen[owner[at]] = goals[column]
+    listed = np.empty((size, NEAREST + 2), np.int32)
+    costs = np.empty((size, NEAREST + 2))
+    bound = np.empty(size)
+    free = np.arange(size)
+    first = True
+    while len(free):
+        begin = np.zeros(len(room) + 1, np.int64)
+        begin[1:] = np.cumsum(room)
+        owner = np.full(begin[-1], -1, np.int64)
+        goals = np.flatnonzero(room[:located])
+        for row in free:
+            listed[row] = -1
+            filled = _list_others(row, room, step, prices, listed, costs)
+            if first and len(goals) > NEAREST:
+                _list_near(row, filled, room, goals, step, (xy, near, before, seen, prices), listed, costs, bound)
+            else:
+                _list_best(row, filled, goals, step, (xy, before, seen, prices), listed, costs, bound)
+        free = bid(free, np.arange(size), listed, costs, bound, begin, np.zeros(begin[-1]), owner, STEP, 0.0)
+        for column in range(len(room)):
+            for at in range(begin[column], begin[column + 1]):
+                if owner[at] >= 0:
+                    chosen[owner[at]] = column if column < located else column - located
+                    room[column] -= 1
+        # Where nobody wants to stay, others may go.
+        room[:located] += room[located:-1]
+        room[located:-1] = 0
+        first = False
     return chosen
 
 
 @compiled()
-def _list_others(row, column_of, step, prices, listed, costs):
+def _list_others(row, room, step, prices, listed, costs):
     """List that a person stays, or goes away; give how many entries that makes."""
     _, row_cost, row_place, first_away, _ = step
-    away = column_of[len(column_of) - 1]
-    listed[row, :] = -1
-    costs[row, :] = np.inf
+    located = len(room) // 2
     filled = 0
-    if row < first_away and column_of[row_place[row]] >= 0:
-        listed[row, filled], costs[row, filled] = column_of[row_place[row]], 0.0
+    if room[located + row_place[row]] > 0:
+        listed[row, filled], costs[row, filled] = located + row_place[row], 0.0
         filled += 1
-    if away >= 0:
-        listed[row, filled], costs[row, filled] = away, prices[0] + row_cost[row] if row < first_away else 0.0
+    if row < first_away and room[-1] > 0:
+        listed[row, filled], costs[row, filled] = 2 * located, prices[0] + row_cost[row]
         filled += 1
     return filled
 
 
 @compiled()
-def _list_best(row, market, step, known, listed, costs, bound):
-    """List the best arrivals of a person at the prices of the day."""
-    arriving, goals, column_of, begin, price, value = market
-    xy, _, before, seen, prices = known
-    if row < step[3] and _list_near(row, market, step, known, listed, costs, bound):
-        return
-    filled = _list_others(row, column_of, step, prices, listed, costs)
-    for column in range(arriving):
-        value[column] = _price(row, goals[column], step, xy, before, seen, prices) + price[begin[column]]
-    bound[row] = np.inf
-    limit = np.inf
-    if arriving > NEAREST:
-        limit = np.partition(value[:arriving], NEAREST)[NEAREST]
-        bound[row] = limit
-    # Among arrivals that are as good, everyone begins with another one.
-    for kind in range(2):
-        for turn in range(arriving):
-            column = (turn + row) % arriving
-            if filled < NEAREST + 2 and (value[column] < limit if kind == 0 else value[column] == limit):
-                listed[row, filled] = column
-                costs[row, filled] = value[column] - price[begin[column]]
-                filled += 1
+def _list_near(row, filled, room, goals, step, known, listed, costs, bound):
+    """List the arrivals nearest to where a person is, or was seen last, and bound the price of all others."""
+    xy, near, before, seen, prices = known
+    rows, row_cost, row_place, first_away, _ = step
+    person, away = rows[row], row >= first_away
+    place = seen[person] if away else row_place[row]
+    full = filled + NEAREST
+    bound[row] = prices[1] + row_cost[row] if away else np.inf
+    for rank in range(len(near[place]) if place >= 0 else 0):
+        goal = near[place, rank]
+        far = math.hypot(xy[goal, 0] - xy[place, 0], xy[goal, 1] - xy[place, 1])
+        if away and far >= prices[1]:
+            break
+        if not away:
+            # A longer way costs no less than one of this length straight ahead.
+            ahead = math.hypot(xy[place, 0] - xy[before[person], 0], xy[place, 1] - xy[before[person], 1])
+            bound[row] = max(far, far + AHEAD * (far - ahead)) + row_cost[row]
+        if filled == full:
+            break
+        if room[goal] > 0:
+            listed[row, filled] = goal
+            costs[row, filled] = _price(row, goal, step, xy, before, seen, prices)
+            filled += 1
+    if not away and filled < full and len(near[place]) == len(xy):
+        bound[row] = np.inf
+    if away:
+        # All others cost the same: everyone begins with another one.
+        for turn in range(full - filled):
+            goal = goals[(row * NEAREST + turn) % len(goals)]
+            listed[row, filled + turn], costs[row, filled + turn] = goal, bound[row]
 
 
 @compiled()
-def _list_near(row, market, step, known, listed, costs, bound):
-    """List the best arrivals of a person who is somewhere, from the nearest on; False if a better one may be farther away.
-
-    All that are farther than an arrival cost at least as much as one at its distance straight ahead, were it free.
-    """
-    arriving, _, column_of, begin, price, value = market
-    xy, near, before, _, prices = known
-    rows, row_cost, row_place, _, _ = step
-    place, came_from = row_place[row], before[rows[row]]
-    x, y = xy[place, 0], xy[place, 1]
-    ahead_x, ahead_y = 2 * x - xy[came_from, 0], 2 * y - xy[came_from, 1]
-    ahead = math.sqrt((ahead_x - x) ** 2 + (ahead_y - y) ** 2)
-    first = _list_others(row, column_of, step, prices, listed, costs)
-    filled, full = first, first + NEAREST
-    best = np.inf
-    for at in range(first):
-        best = min(best, costs[row, at] + price[begin[listed[row, at]]])
-    beyond = np.inf
-    last = len(near[place]) - 1
-    for rank in range(last + 1):
-        goal = near[place, rank]
-        column = column_of[goal]
-        arrival = 0 <= column < arriving
-        if not arrival and (rank < last or last + 1 == len(xy)):
-            continue
-        far = math.sqrt((xy[goal, 0] - x) ** 2 + (xy[goal, 1] - y) ** 2)
-        least = max(far, far + AHEAD * (far - ahead)) + row_cost[row]
-        if filled == full and least >= value[first]:
-            beyond = min(beyond, least)
-            break
-        if rank == last and last + 1 < len(xy):
-            beyond = min(beyond, least)
-        if not arrival:
-            continue
-        cost = far + AHEAD * math.sqrt((xy[goal, 0] - ahead_x) ** 2 + (xy[goal, 1] - ahead_y) ** 2) + row_cost[row]
-        worth = cost + price[begin[column]]
-        best = min(best, worth)
-        # A heap, the worst on top.
-        if filled < full:
-            at = filled
-            filled += 1
-            while at > first and value[(at - first - 1) // 2 + first] < worth:
-                above = (at - first - 1) // 2 + first
-                value[at], listed[row, at], costs[row, at] = value[above], listed[row, above], costs[row, above]
-                at = above
-        else:
-            beyond = min(beyond, max(worth, value[first]))
-            if worth >= value[first]:
-                continue
-            at = first
-            while True:
-                below = 2 * (at - first) + 1 + first
-                if below + 1 < full and value[below + 1] > value[below]:
-                    below += 1
-                if below >= full or value[below] <= worth:
-                    break
-                value[at], listed[row, at], costs[row, at] = value[below], listed[row, below], costs[row, below]
-                at = below
-        value[at], listed[row, at], costs[row, at] = worth, column, cost
-    bound[row] = beyond
-    return best <= beyond
+def _list_best(row, filled, goals, step, known, listed, costs, bound):
+    """List the best arrivals of a person, wherever they are, and bound the price of all others."""
+    xy, before, seen, prices = known
+    value = np.empty(len(goals))
+    for at in range(len(goals)):
+        value[at] = _price(row, goals[at], step, xy, before, seen, prices)
+    bound[row] = np.inf
+    if len(goals) > NEAREST:
+        bound[row] = np.partition(value, NEAREST)[NEAREST]
+    full = filled + NEAREST
+    # Among arrivals that are as good, everyone begins with another one.
+    for equal in (False, True):
+        for turn in range(len(goals)):
+            at = (turn + row) % len(goals)
+            if filled < full and (value[at] == bound[row] if equal else value[at] < bound[row]):
+                listed[row, filled], costs[row, filled] = goals[at], value[at]
+                filled += 1
 
 
 @compiled()
