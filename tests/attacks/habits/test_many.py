@@ -148,9 +148,10 @@ def test_a_segment_costs_the_divergence_from_a_persons_other_time(truth, cuts):
         found = costs.between(np.arange(people), parts[part].kind)
         np.testing.assert_allclose(found, plain, atol=1e-9)
         np.testing.assert_allclose(costs.of(parts[part].kind), np.diag(plain), atol=1e-9)
-        for crowd in (relink.CROWD, 1):
+        for few in (None, "MAIN", "CROWD", "MOST"):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(relink, "CROWD", crowd)
+                if few is not None:
+                    patch.setattr(relink, few, 1)
                 listed = relink._Divergences(links, part).scan(np.arange(people), np.zeros(costs.kinds), 0.0)
             for person in range(people):
                 there = listed.columns[person] >= 0
@@ -158,8 +159,8 @@ def test_a_segment_costs_the_divergence_from_a_persons_other_time(truth, cuts):
                 for kind, cost in by_kind.items():
                     exact = plain[person][int(np.argmax(parts[part].kind == kind))]
                     # Who is lost in a crowd counts as somebody who shares no place.
-                    assert cost == pytest.approx(exact, abs=1e-9) or (crowd == 1 and cost == 1.0 > exact)
-                if crowd > 1:
+                    assert cost == pytest.approx(exact, abs=1e-9) or (few is not None and cost == 1.0 > exact)
+                if few is None:
                     assert min(by_kind.values()) == pytest.approx(min(plain[person]), abs=1e-9)
 
 
