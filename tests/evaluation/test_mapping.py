@@ -178,6 +178,17 @@ def test_very_many_people_of_unequal_number_are_mapped_within_the_gap(
     assert found.total_error_km == pytest.approx(map_people(*pair).total_error_km, rel=1e-2, abs=1e-3)
 
 
+def test_only_those_who_are_left_over_cost_anything() -> None:
+    # Prices have to rise as far as that, in steps that are a part of a typical error.
+    xy = np.full((2, 2), 3.0)
+    rng = np.random.default_rng(0)
+    nine, five = (trajectories(rng.integers(0, 2, (people, 4)), xy) for people in (9, 5))
+    for pair in ((nine, five), (five, nine)):
+        found = map_people(*pair, dense_up_to=0)
+        check(found, *pair)
+        assert found.total_error_km == 0.0
+
+
 @settings(deadline=None, max_examples=120)
 @given(truths(away=True, max_steps=20), st.integers(0, 99), st.integers(1, 9), st.sampled_from([0, 3000]))
 def test_people_who_are_away_against_plain_loops(truth: Trajectories, seed: int, people: int, dense: int) -> None:

@@ -162,9 +162,9 @@ class Errors:
         return total
 
     def typical(self) -> float:
-        """An error between two people who have nothing to do with each other, km."""
-        some = np.linspace(0, min(self.people) - 1, 200).astype(np.int64)
-        return max(float(self.between(some, some).mean()), 1e-9)
+        """An error between two people who have nothing to do with each other, those who will be left over included, km."""
+        some = [np.linspace(0, len(cells) - 1, 200).astype(np.int64) for cells in (self.recovered, self.truth)]
+        return max(float(self.between(*some).mean()), 1e-9)
 
 
 def _padded(cells: NDArray[np.integer], people: int) -> NDArray[np.integer]:
