@@ -266,7 +266,7 @@ def cheapest(prices: NDArray[np.float64], slack: float) -> tuple[NDArray[np.int6
 @compiled()
 def shortlist(
     turn: int,
-    known: int,
+    known: int | np.int64,
     found: NDArray[np.int64],
     cost: NDArray[np.float64],
     met: NDArray[np.bool_],

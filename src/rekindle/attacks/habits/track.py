@@ -271,8 +271,8 @@ def _match_lists(step, change, xy, near, before, seen, prices):
     room = np.zeros(2 * located + 1, np.int64)
     for goal in arrivals:
         room[goal] += 1
-    for row in range(first_away):
-        room[located + row_place[row]] += 1
+    for place in row_place[:first_away]:
+        room[located + place] += 1
     for place in range(located):
         if room[located + place]:
             room[located + place] += change[place]
