@@ -101,6 +101,17 @@ def audit(
         Path | None, typer.Option(help="Dataset folder with the ground truth behind a published table.")
     ] = None,
     people: KnownPeople = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Audit only N people of a dataset folder, drawn at random, as if there were no others. Needs the ground truth.",
+        ),
+    ] = None,
+    first_days: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Audit only the first N days of a dataset folder.")
+    ] = None,
     membership: Annotated[
         Literal["none", "exact", "full"],
         typer.Option(
@@ -166,16 +177,21 @@ def audit(
     report, which grows while it works, and the same numbers as JSON. It says first how long it takes, what it leaves out, and
     the command that repeats its choice. If interrupted, run it again to resume.
     """
-    way_out = "Audit fewer days, fewer people or coarser locations"
+    way_out = "Audit fewer days (--first-days), fewer people (--sample) or coarser locations"
     tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
     check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
     data: Dataset | Counts | Flows | Release
     how_read = None
     if dataset.is_dir():
-        data = read_dataset(dataset)
+        data = read_dataset(dataset, people=sample, days=first_days, seed=seed)
+        how_read = _part(data, sample, first_days)
+    elif sample is not None or first_days is not None:
+        only = "sample" if sample is not None else "first_days"
+        raise InvalidSetting(f"`{only}` takes a part of a dataset folder; {dataset} is a table.")
     else:
         published = read_published(dataset, locations, read_as=read_as, absent=absent, step=step, cell_km=cell_km)
         data, how_read = published.data, in_flags(published.note, context)
+    if how_read is not None:
         note(how_read)
     people_behind = None if truth is None else read_truth(truth)
     gate = "fail_above" if fail_above is not None else "fail_if_exposed" if fail_if_exposed is not None else None
@@ -239,6 +255,21 @@ def audit(
         note(f"Failed. {gate_case.what}")
     if failed:
         raise typer.Exit(FAILED_GATE)
+
+
+def _part(data: Dataset, sample: int | None, first_days: int | None) -> str | None:
+    """Say which part of a dataset is audited; None for all of it."""
+    parts = []
+    if sample is not None:
+        parts.append(f"{sample:,} of {data.info['drawn_from']:,} people, drawn at random, as if there were no others")
+    if first_days is not None:
+        parts.append("the first day" if first_days == 1 else f"the first {first_days} days")
+    if not parts:
+        return None
+    told = f"Only a part is audited: {' and '.join(parts)}."
+    if sample is not None:
+        told += " Fewer people are easier to tell apart, so that more of them may be exposed here than in the whole release."
+    return told if first_days is None else told + " More days may expose more."
 
 
 def _gates(found: Audit, fail_above: float | None, fail_if_exposed: int | None, exposed_above: float) -> list[Case]:

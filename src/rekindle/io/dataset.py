@@ -172,7 +172,7 @@ def _days(calendar: Calendar, days: int | slice | None) -> Calendar:
         return calendar
     chosen = slice(whole("days", days, least=1)) if isinstance(days, int) else days
     numbers = range(calendar.number_of_days)[chosen]
-    if not len(numbers) or numbers.step != 1:
+    if not len(numbers) or numbers.step != 1 or (isinstance(days, int) and len(numbers) < days):
         raise InvalidSetting(f"`days` is {days}; the dataset has {calendar.number_of_days} days, counted from 0.")
     return calendar.part(slice(calendar.day(numbers[0]).start, calendar.day(numbers[-1]).stop))
 
