@@ -108,6 +108,9 @@ def test_several_windows_are_attacked_together_and_the_shortest_alone():
     found_in_it = rk.evaluate(repaired.trajectories, TRUTH).accuracy
     assert withheld.repairs.accuracy[TOGETHER] == pytest.approx(found_in_it)
     assert coarse.attacks["enhanced"].repair in (TOGETHER, "as published", PRESENCE)
+    (told,) = [sentence for sentence in found.warnings if "Tried without some of the longer windows" in sentence]
+    assert coarse.label in told
+    assert withheld.label not in told
     assert {one.days for one in found.growth["chance"]} == {
         one.days for one in found.growth[found.given.strongest.attack]
     }

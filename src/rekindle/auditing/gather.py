@@ -200,6 +200,12 @@ def _warnings(found: Findings) -> Iterator[str]:
             "made from the data, it tells that somebody was there, and noise on the numbers does not hide that: its "
             "epsilon then promises too much."
         )
+    fewer = [one.label for one in found.releases.values() if len(one.draws[0].longer) < len(found.plan.longer)]
+    if fewer:
+        yield (
+            f"Tried without some of the longer windows, which the defence does not leave beside the shortest: {'; '.join(fewer)}. If "
+            "these windows are published all the same, more may be found than is said here."
+        )
 
 
 def _applied(found: Findings) -> list[Defence]:
