@@ -291,9 +291,9 @@ def test_how_a_published_table_is_read_is_said(folder, tmp_path):
 
 
 def test_a_part_is_audited_and_said_to_be_one(folder, tmp_path):
-    found = run(folder / "known", "--out", tmp_path / "out", "--sample", "12", "--first-days", "1")
+    found = run(folder / "known", "--out", tmp_path / "out", "--sample-people", "12", "--first-days", "1")
     assert found.code == 0, found.out
-    told = "Only a part is audited: 12 of 20 people, drawn at random, as if there were no others and the first day."
+    told = "Only a part is audited: 12 of 20 people, drawn at random, as if there were no others, and the first day."
     assert told in " ".join(found.err.split())
     numbers = json.loads((tmp_path / "out/audit.json").read_text())
     assert (numbers["settings"]["people"], numbers["settings"]["read_as"][: len(told)]) == (12, told)
@@ -303,11 +303,11 @@ def test_a_part_is_audited_and_said_to_be_one(folder, tmp_path):
 @pytest.mark.parametrize(
     ("data", "options", "told"),
     [
-        ("counts.csv", ["--sample", "5"], "--sample takes a part of a dataset folder"),
+        ("counts.csv", ["--sample-people", "5"], "--sample-people takes a part of a dataset folder"),
         ("counts.csv", ["--first-days", "1"], "--first-days takes a part of a dataset folder"),
-        ("known", ["--sample", "21"], "the dataset has 20 people"),
+        ("known", ["--sample-people", "21"], "the dataset has 20 people"),
         ("known", ["--first-days", "3"], "the dataset has 2 days"),
-        ("outside", ["--sample", "5"], "there is no truth"),
+        ("outside", ["--sample-people", "5"], "there is no truth"),
     ],
 )
 def test_a_part_that_there_is_not(folder, tmp_path, data, options, told):

@@ -101,7 +101,7 @@ def audit(
         Path | None, typer.Option(help="Dataset folder with the ground truth behind a published table.")
     ] = None,
     people: KnownPeople = None,
-    sample: Annotated[
+    sample_people: Annotated[
         int | None,
         typer.Option(
             min=1,
@@ -177,16 +177,16 @@ def audit(
     report, which grows while it works, and the same numbers as JSON. It says first how long it takes, what it leaves out, and
     the command that repeats its choice. If interrupted, run it again to resume.
     """
-    way_out = "Audit fewer days (--first-days), fewer people (--sample) or coarser locations"
+    way_out = "Audit fewer days (--first-days), fewer people (--sample-people) or coarser locations"
     tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
     check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
     data: Dataset | Counts | Flows | Release
     how_read = None
     if dataset.is_dir():
-        data = read_dataset(dataset, people=sample, days=first_days, seed=seed)
-        how_read = _part(data, sample, first_days)
-    elif sample is not None or first_days is not None:
-        only = "sample" if sample is not None else "first_days"
+        data = read_dataset(dataset, people=sample_people, days=first_days, seed=seed)
+        how_read = _part(data, sample_people, first_days)
+    elif sample_people is not None or first_days is not None:
+        only = "sample_people" if sample_people is not None else "first_days"
         raise InvalidSetting(f"`{only}` takes a part of a dataset folder; {dataset} is a table.")
     else:
         published = read_published(dataset, locations, read_as=read_as, absent=absent, step=step, cell_km=cell_km)
@@ -266,7 +266,7 @@ def _part(data: Dataset, sample: int | None, first_days: int | None) -> str | No
         parts.append("the first day" if first_days == 1 else f"the first {first_days} days")
     if not parts:
         return None
-    told = f"Only a part is audited: {' and '.join(parts)}."
+    told = f"Only a part is audited: {', and '.join(parts)}."
     if sample is not None:
         told += " Fewer people are easier to tell apart, so that more of them may be exposed here than in the whole release."
     return told if first_days is None else told + " More days may expose more."
