@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 import rekindle as rk
 from benchmarks.recipes import RECIPES
 from rekindle.attacks import ATTACKS, REFERENCES
-from rekindle.attacks.habits.consensus import align, decode
+from rekindle.attacks.alignment import align
+from rekindle.attacks.habits.consensus import decode
 from rekindle.attacks.habits.polish import polish
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink

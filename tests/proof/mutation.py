@@ -57,6 +57,7 @@ TESTS = {
     "assignment/steps.py": STEPS,
     "assignment/transport.py": STEPS,
     "attacks/confidence.py": "tests/attacks/test_confidence.py",
+    "attacks/alignment.py": "tests/attacks/test_alignment.py tests/attacks/test_confidence.py",
     "attacks/habits/attack.py": HABITS,
     "attacks/habits/rng.py": HABITS,
     "attacks/habits/consensus.py": HABITS,

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rekindle import checks
 from rekindle.attacks.flows import Windows, counts_and_flows, days_with_windows
 from rekindle.attacks.saving import SavedRun, write_run
+from rekindle.attacks.windows import recover_together
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.model import AWAY, Calendar, Counts, Flows, Locations, Trajectories
@@ -193,9 +194,15 @@ class Attack:
         attack = self if prior is None else self.knowing(prior)
         if flows is not None and not isinstance(flows, Flows):
             if len(flows) != 1:
-                from rekindle.attacks.windows import recover_together  # which knows of attacks
+                if getattr(attack, "prior", None) is not None:
+                    raise InvalidSetting(
+                        "What is known beside the release goes with flows of one window: give those alone."
+                    )
 
-                return Recovery(recover_together(attack, counts, flows, progress), attack)
+                def alone(counts: Counts, flows: Flows, progress: Progress) -> Trajectories:
+                    return attack.recover(counts, flows=flows, progress=progress).trajectories
+
+                return Recovery(recover_together(alone, counts, flows, progress), attack)
             flows = flows[0]
         counts, flows = counts_and_flows(counts, flows)
         run = attack.start(counts.locations, counts.calendar, people=counts.people, progress=progress)

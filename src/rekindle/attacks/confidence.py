@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rekindle.attacks.alignment import align
 from rekindle.attacks.base import Recovery
 from rekindle.errors import InvalidData
 
@@ -30,8 +31,6 @@ def confidence_from_agreement(recoveries: Sequence[Recovery]) -> Recovery:
     for other in recoveries[1:]:
         if other.trajectories.counts() != counts:
             raise InvalidData("The recoveries are not of the same counts.")
-    from rekindle.attacks.habits.consensus import align  # its compiled kernels take a second to load
-
     aligned = align(
         [each.trajectories.cells for each in recoveries],
         0,

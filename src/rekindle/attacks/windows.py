@@ -6,23 +6,19 @@ are when these begin and end. No flow of the shortest windows changes by that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rekindle.attacks.alignment import align
 from rekindle.attacks.flows import counts_and_flows
-from rekindle.attacks.habits.consensus import align
 from rekindle.attacks.meetings import exchange_towards
-from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.errors import InvalidData
 from rekindle.model import Counts, Flows, Trajectories
 from rekindle.model.calendar import format_step
 from rekindle.progress import Progress
-
-if TYPE_CHECKING:
-    from rekindle.attacks.base import Attack
 
 __all__ = ["follow_longer", "recover_together"]
 
@@ -33,14 +29,17 @@ many share, and little of who they are."""
 
 
 def recover_together(
-    attack: Attack, counts: Counts | None, flows: Sequence[Flows], progress: Progress | None = None
+    recover: Callable[[Counts, Flows, Progress], Trajectories],
+    counts: Counts | None,
+    flows: Sequence[Flows],
+    progress: Progress | None = None,
 ) -> Trajectories:
     """Recover the people of the shortest windows, with the help of the others.
 
     Parameters
     ----------
-    attack
-        Who recovers the people of each window.
+    recover
+        How an attack recovers the people of one window.
     counts
         Those of the steps of the shortest windows; None where the flows say them.
     flows
@@ -48,8 +47,6 @@ def recover_together(
     progress
         Called with the days that are done, of all windows.
     """
-    if getattr(attack, "prior", None) is not None:
-        raise InvalidSetting("What is known beside the release goes with flows of one window: give those alone.")
     if not flows:
         raise InvalidData("There are no flows to attack: give at least those of one window.")
     flows = sorted(flows, key=lambda one: one.window)
@@ -70,15 +67,14 @@ def recover_together(
         if progress is not None:
             progress(done + days, total)
 
-    def recover(one: Flows) -> Trajectories:
+    def people_of(one: Flows) -> Trajectories:
         its = one.counts()
-        everyone = Counts(its.values, its.locations, its.calendar, people)
-        return attack.recover(everyone, flows=one, progress=report).trajectories
+        return recover(Counts(its.values, its.locations, its.calendar, people), one, report)
 
-    found = recover(flows[-1])
+    found = people_of(flows[-1])
     for longer, one in zip(flows[:0:-1], flows[-2::-1], strict=True):
         done += longer.calendar.number_of_days
-        found = follow_longer(recover(one), found)
+        found = follow_longer(people_of(one), found)
     return found
 
 

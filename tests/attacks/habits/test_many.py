@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment
 from tests.reference.oracle import segment_cost
 from tests.small import random_truth, truths
 
 import rekindle as rk
-from rekindle.attacks.habits import Habits, attack, blocks, consensus, relink, schedule, track
+from rekindle.attacks import alignment
+from rekindle.attacks.habits import Habits, attack, blocks, relink, schedule, track
 from rekindle.attacks.habits.problem import Problem, count
 from rekindle.evaluation.confidence import assess_confidence
 from rekindle.testing import check_attack
@@ -25,7 +25,7 @@ def as_many(monkeypatch):
     """Treat any number of people as many."""
     for module in (schedule, attack):
         monkeypatch.setattr(module, "MOST_PEOPLE_AT_ONCE", 0)
-    for module in (track, relink, consensus):
+    for module in (track, relink, alignment):
         monkeypatch.setattr(module, "DENSE_UP_TO", 0)
     monkeypatch.setattr(schedule, "BLOCK_PEOPLE", 3)
 
@@ -182,28 +182,6 @@ def test_links_by_lists_are_nearly_as_good_as_by_all_pairs(monkeypatch):
 
 def accuracy_of_tracks(made, tracks, truth):
     return rk.evaluate(rk.Trajectories(made.expand(tracks), truth.locations, truth.calendar), truth).accuracy
-
-
-def test_alignment_by_lists_finds_nearly_the_best_order(monkeypatch):
-    truth = random_truth(np.random.default_rng(3), people=40, places=16, steps=80, step="1h", stay=0.8, away=0.1)
-    made = problem_of(truth)
-    one, other = (relink.relink(made, track.track(made, seed), seed, segments_per_day=2) for seed in range(2))
-    together = ((one[:, None] == other[None]) * made.lengths).sum(axis=2)
-    best = together[linear_sum_assignment(-together)].sum()
-    monkeypatch.setattr(consensus, "DENSE_UP_TO", 0)
-    first, second = consensus.align([one, other], 0, lengths=made.lengths, places=made.counts.shape[1], rounds=1)
-    assert np.array_equal(first, one)
-    assert sorted(map(bytes, second)) == sorted(map(bytes, other))
-    assert ((first == second) * made.lengths).sum() >= 0.99 * best
-
-
-def test_a_crowd_does_not_tell_who_is_who(monkeypatch):
-    monkeypatch.setattr(consensus, "DENSE_UP_TO", 0)
-    monkeypatch.setattr(consensus, "MEETINGS", 1)  # a few ticks only
-    tracks = np.zeros((6, 30), np.int32)
-    tracks[3:, 10:] = 1
-    for answer in consensus.align([tracks, tracks[::-1]], 0, lengths=np.ones(30, np.int64), places=2):
-        assert sorted(map(bytes, answer)) == sorted(map(bytes, tracks))
 
 
 def test_blocks_are_problems_of_people_who_share_places():

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle.attacks.alignment import DENSE_UP_TO, align
 from rekindle.attacks.habits.block_polish import polish_blocks
-from rekindle.attacks.habits.consensus import DENSE_UP_TO, align, decode
+from rekindle.attacks.habits.consensus import decode
 from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
 from rekindle.attacks.habits.flows import follow_wishes, track_flows
