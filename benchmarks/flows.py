@@ -1,6 +1,7 @@
 """What flows give away beside counts, by the length of their windows.
 
-python -m benchmarks.flows city city-away DATASET ... [--window step 1h 2h 4h 8h 24h] [--seeds 3] [--effort normal] [--out FILE]
+python -m benchmarks.flows city city-away DATASET ... [--window step 1h 2h 4h 8h 24h] [--seeds 3]
+    [--effort normal] [--row flows:] [--out FILE]
 
 The truth is looked at when windows begin and end, and nowhere else; counts are those of the same moments, and so are scores.
 Each seed changes the order of the people, the order of the locations and the search. Accuracy is the share of right points
@@ -57,8 +58,8 @@ def mixed(flows: rk.Flows) -> tuple[float, float]:
     return people[open_].sum() / flows.people / days, people[open_].mean() if open_.any() else 1.0
 
 
-def measure(name: str, truth: rk.Trajectories, windows: list[str], seed: int, effort: str):
-    """Yield one row after the other: set, window, seed, row, accuracy, seconds."""
+def measure(name: str, truth: rk.Trajectories, windows: list[str], seed: int, effort: str, only: str = ""):
+    """Yield one row after the other: set, window, seed, row, accuracy, seconds; of attacks, those whose row contains `only`."""
     finest = None
     found_in: dict[str, rk.Trajectories] = {}
     truth = in_another_order(truth, seed)
@@ -87,6 +88,8 @@ def measure(name: str, truth: rk.Trajectories, windows: list[str], seed: int, ef
         ):
             yield name, window, seed, row, float(value), 0.0
         for row, (attack, given) in attacks.items():
+            if only not in row:
+                continue
             begin = time.process_time()
             recovery = attack.recover(counts, flows=given)
             seconds = time.process_time() - begin
@@ -146,6 +149,7 @@ def main() -> None:
     options.add_argument("--window", nargs="+", default=WINDOWS, help="the first is the finest")
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--effort", default="normal", help="of Habits")
+    options.add_argument("--row", default="", help="only attacks whose row contains this, such as 'counts: Habits'")
     options.add_argument("--out", type=Path, help="add every number to this file, and leave out what is there")
     given = options.parse_args()
     rows = []
@@ -160,7 +164,7 @@ def main() -> None:
             if (Path(name).name, seed) in done:
                 continue
             found = []
-            for row in measure(Path(name).name, truth, given.window, seed, given.effort):
+            for row in measure(Path(name).name, truth, given.window, seed, given.effort, given.row):
                 print(*row, flush=True)
                 found.append(row)
             rows += found
