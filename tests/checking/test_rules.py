@@ -1,5 +1,7 @@
 """Every rule on a small table that has its fault, and on one that has not."""
 
+from datetime import datetime
+
 import numpy as np
 import polars as pl
 import pytest
@@ -348,6 +350,31 @@ def test_a_setting_that_is_too_large():
 
 def test_a_table_whose_columns_are_unknown_says_what_to_call_them(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("Zeit;Bezirk;Personen\n04.03.2024 00:00;a;3\n04.03.2024 00:00;b;<10\n")
-    with pytest.raises(InvalidFile, match="Zeit, Bezirk, Personen is known as the one of numbers; call it 'count'"):
+    path.write_text("Tid;Distrikt;Antal\n04.03.2024 00:00;a;3\n04.03.2024 00:00;b;<10\n")
+    with pytest.raises(InvalidFile, match="Tid, Distrikt, Antal is known as the one of numbers; call it 'count'"):
         check(path)
+
+
+@pytest.mark.parametrize("header", ["tid;fra;antal", "datetime;from;antal", "datetime;zone;antal"])
+def test_a_long_table_is_never_taken_for_a_wide_one(tmp_path, header):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([header, *(f"2024-03-04 0{hour}:00;1;2" for hour in range(3))]))
+    with pytest.raises(InvalidFile, match="is known as the one of numbers; call it 'count', or name it with `value`"):
+        check(path)
+
+
+def test_flows_with_date_hour_and_kilometres(tmp_path):
+    """As Spain's ministry of transport lays out its mobility study; kilometres tell no two numbers apart."""
+    path = tmp_path / "a.csv"
+    rows = [
+        f"20240304|{hour:02d}|{a}|{b}|{10 * hour + 1}|{3.7 * hour + 0.1:.3f}"
+        for hour in range(24)
+        for a in "12"
+        for b in "12"
+    ]
+    path.write_text("\n".join(["fecha|periodo|origen|destino|viajes|viajes_km", *rows]))
+    table = read_published_table(path)
+    assert table.keys == ("origen", "destino")
+    assert table.frame["time"].n_unique() == 24
+    assert table.frame["time"].max() == datetime(2024, 3, 4, 23)
+    assert {one.rule for one in check(path)} == {"small-numbers", "changing-totals"}

@@ -102,6 +102,89 @@ def test_names_and_dates_that_others_use_are_understood_and_said(tmp_path):
     )
 
 
+def lines(when):
+    """The table of counts with times as written by `when`."""
+    times = [when(1 + step // 24, step % 24) for step in range(len(VALUES))]
+    return [
+        f"{time};{name};{n}"
+        for time, line in zip(times, VALUES, strict=True)
+        for name, n in zip("abc", line, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "when"),
+    [
+        ("fecha;periodo;zona;personas", lambda day, hour: f"202403{day:02d};{hour}"),
+        ("Datum;Uhrzeit;Bezirk;Anzahl", lambda day, hour: f"{day:02d}.03.2024;{hour:02d}:00"),
+        ("date;time;zone;visitors", lambda day, hour: f"2024-03-{day:02d};{hour:02d}:00:00"),
+        ("date_time;zone;n_crisis", lambda day, hour: f"2024-03-{day:02d} {hour:02d}00"),
+        ("time;zone;visitors", lambda day, hour: f"2024-03-{day:02d}T{hour:02d}:00:00+01:00"),
+        ("time;zone;visitors", lambda day, hour: f"2024-03-{day:02d} {hour:02d}:00Z"),
+    ],
+)
+def test_times_as_others_write_them(tmp_path, header, when):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([header, *lines(when)]))
+    assert read_published(path, PLACES).data == rk.Counts(VALUES, PLACES, CALENDAR)
+
+
+def test_a_date_and_an_hour_in_two_columns_are_said(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["fecha;periodo;zona;personas", *lines(lambda day, hour: f"202403{day:02d};{hour}")]))
+    assert (
+        "(with 'fecha and periodo' as datetime, 'zona' as location, 'personas' as count)"
+        in read_published(path, PLACES).note
+    )
+
+
+@pytest.mark.parametrize("hour", ["24", "7:60", "noon"])
+def test_an_hour_that_is_none(tmp_path, hour):
+    path = tmp_path / "a.csv"
+    path.write_text(f"date;hour;zone;count\n2024-03-01;0;a;1\n2024-03-01;{hour};a;1\n")
+    with pytest.raises(
+        rk.errors.InvalidFile, match=f"data row 2, column 'hour': expected an hour from 0 to 23.*{hour}"
+    ):
+        read_published(path, PLACES)
+
+
+def test_a_change_of_the_clock_is_not_passed_over(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"2024-03-31T0{hour}:00:00+0{1 + (hour > 1)}:00,a,1" for hour in (0, 1, 3)]
+    path.write_text("\n".join(["datetime,location,count", *rows]))
+    with pytest.raises(rk.errors.InvalidFile, match=r"row 3.*same offset from UTC as in row 1 \(\+01:00\)"):
+        read_published(path, PLACES)
+
+
+def test_flows_as_others_name_their_columns(tmp_path):
+    truth = rk.SyntheticCity(people=9, days=1, step="1h", width_km=2, height_km=2).trajectories()
+    flows, path = truth.flows(), tmp_path / "a.csv"
+    rk.write_flows(path, flows)
+    text = path.read_text().replace("datetime,origin,destination,count", "date_time,start_tile,end_tile,n_crisis", 1)
+    path.write_text(text)
+    assert read_published(path, truth.locations).data == flows
+    assert rk.read_flows(path, truth.locations) == flows
+
+
+def test_flows_by_which_people_get_lost_are_a_release(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"2024-03-01 0{hour}:00,{a},{b},{3 + hour}" for hour in range(3) for a in "abc" for b in "abc"]
+    path.write_text("\n".join(["datetime,origin,destination,count", *rows]))
+    found = read_published(path, PLACES)
+    assert isinstance(found.data, Release)
+    assert "no exact flows of people. The flows do not fit each other: at 2024-03-01 01:00:00" in found.note
+    with pytest.raises(rk.errors.InvalidFile, match="do not fit each other"):
+        read_published(path, PLACES, read_as="counts")
+
+
+def test_categories_are_named_where_a_flow_is_listed_twice(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"2024-03-01 0{hour}:00,a,b,{age},<10" for hour in range(3) for age in ("young", "old")]
+    path.write_text("\n".join(["hour,from_zone,to_zone,age,trips", *rows]))
+    with pytest.raises(rk.errors.InvalidFile, match=r"listed twice at .* differ in 'age', add their counts up"):
+        read_published(path, PLACES)
+
+
 def test_names_of_locations_in_wide_form_are_theirs(tmp_path):
     stations = rk.Locations(PLACES.xy_km, ["station", "n", "zone"])
     path = tmp_path / "a.csv"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.io.safety.untrusted import reading
-from rekindle.io.tables.columns import times
-from rekindle.io.tables.naming import KNOWN_NAMES
+from rekindle.io.tables.columns import OFFSET, times, with_joined_times
+from rekindle.io.tables.naming import KNOWN_NAMES, known_column
 from rekindle.io.tables.release import WITHHELD, is_withheld
 from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Flows, Release
@@ -39,7 +39,6 @@ OWN_NAMES = (
     "*",
 )
 """What columns of a table must not be called, since columns of our own are, or Polars takes it for all columns."""
-_OFFSET = r"(Z|[+-]\d{2}:?\d{2})$"
 _BELOW = r"^(?:<|&lt;)\s*(\d+(?:\.\d+)?)$"
 _AT_MOST = r"^(?:≤|<=)\s*(\d+(?:\.\d+)?)$"
 _MOST_DENSE = 100_000_000
@@ -156,7 +155,8 @@ def read_published_table(
     ----------
     path
         Long form: a column of numbers (`count` or the like), one of times, and any others that tell the numbers apart
-        (location, origin and destination, categories). Wide form: times, and one column of numbers for each location.
+        (location, origin and destination, categories; not decimals, which measure something else). Wide form: times, and one
+        column of numbers for each location. A date and an hour may stand in two columns.
     value
         The column of numbers, where it has another name than `count`, `value`, `trips` and the like.
     time
@@ -170,6 +170,8 @@ def read_published_table(
             raise InvalidSetting(
                 f"{path}: `{setting}` is {column!r}, but its columns are {', '.join(table.columns[:8])}."
             )
+    with reading(path, "a published table"):
+        table, _ = with_joined_times(table, path) if time is None else (table, "")
     lower = {name.strip().lower(): name for name in table.columns}
     time = time or next((lower[name] for name in KNOWN_NAMES["datetime"] if name in lower), None)
     value = value or next(
@@ -185,30 +187,35 @@ def _table(
     rows = pl.int_range(1, table.height + 1, eager=True)
     when, offsets = _times(table, time, path)
     others = [name for name in table.columns if name not in (time, value) and name.lower() not in NOT_KEYS]
+    unknown = f"no column of {', '.join(table.columns[:8])} is known as the one of numbers; call it 'count', or name it with `value`."
     if value is not None:
+        others = [name for name in others if not _is_measure(table[name])]
         numbers = table[value]
         frame = pl.DataFrame([table[name].cast(pl.String).str.strip_chars().alias(_key(name)) for name in others])
     else:
         if not others:
             raise InvalidFile(path, "it has no column of numbers.")
+        named = any(known_column(others, role) for role in ("location", "origin", "destination"))
+        if time is None or named:
+            raise InvalidFile(path, unknown)
         numbers = pl.concat([table[name].cast(pl.String).alias("value") for name in others])
         frame = pl.DataFrame({"location": pl.Series(others).gather(np.repeat(np.arange(len(others)), table.height))})
         rows, when = (pl.concat([part] * len(others)) for part in (rows, when))
     keys = frame.columns
     if not keys and when.null_count() == len(when):
         raise InvalidFile(path, "nothing tells its numbers apart: it has neither a time nor a location.")
-    hint = (
-        ""
-        if value is not None
-        else (
-            f" No column of {', '.join(table.columns[:8])} is known as the one of numbers; call it 'count', or name it with `value`."
-        )
-    )
-    values, most = _numbers(numbers, withheld, path, hint)
+    values, most = _numbers(numbers, withheld, path, "" if value is not None else f" In long form, {unknown}")
     total = pl.col(keys).str.to_lowercase().is_in(TOTALS)
     numbered = pl.DataFrame({"row": rows, "time": when, "value": values, "most": most})
     frame = numbered.hstack(frame.get_columns()).with_columns(pl.when(~total).then(pl.col(keys)).name.keep())
     return Table(Path(path).name, frame, tuple(keys), offsets)
+
+
+def _is_measure(column: pl.Series) -> bool:
+    """Whether a column holds decimals, such as kilometres travelled: another quantity, which tells no two numbers apart."""
+    known = column.head(10_000).drop_nulls().cast(pl.String).str.strip_chars()
+    numbers = known.cast(pl.Float64, strict=False)
+    return bool(len(known)) and numbers.null_count() == 0 and bool((numbers != numbers.floor()).any())
 
 
 def _key(name: str) -> str:
@@ -222,9 +229,9 @@ def _times(table: pl.DataFrame, name: str | None, path: str | Path) -> tuple[pl.
         return pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, table.height), ()
     column, offsets = table[name], ()
     if column.dtype == pl.String:
-        offset = column.str.strip_chars().str.extract(_OFFSET, 1)
+        offset = column.str.strip_chars().str.extract(OFFSET, 1)
         offsets = tuple(sorted(offset.drop_nulls().unique()))
-        column = column.str.strip_chars().str.replace(_OFFSET, "")
+        column = column.str.strip_chars().str.replace(OFFSET, "")
     elif isinstance(column.dtype, pl.Datetime):
         column = column.dt.replace_time_zone(None) if column.dtype.time_zone else column
     return pl.Series(times(column, path).astype("datetime64[us]")), offsets

@@ -304,7 +304,8 @@ class Flows(ByValue):
             raise InvalidData(
                 f"The flows do not fit each other: at {self.calendar.time(int(window) + 1)} in location "
                 f"{self.locations.ids[place]!r}, {arrive[window, place]} people arrive (or stay), and "
-                f"{leave[window, place]} leave (or stay). Were numbers withheld, rounded or made noisy? Then read a release."
+                f"{leave[window, place]} leave (or stay). Trips are no presence, and numbers may be "
+                "withheld, rounded or noisy: then it is a release, which `rk.read_release` and the audit take as it is."
             )
 
 

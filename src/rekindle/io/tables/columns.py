@@ -11,6 +11,7 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidFile
+from rekindle.io.tables.naming import DATES, HOURS
 from rekindle.model import Calendar
 
 _PER_SECOND = {None: None, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -18,10 +19,13 @@ _PER_SECOND = {None: None, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999."""
 _FORMS = (
-    *("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d"),
+    *("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d", "%Y-%m-%d %H%M", "%Y%m%d"),
     *("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y"),
 )
 """How times are written beside 2014-05-01 00:10:00. With dots the day comes first everywhere; with slashes nobody knows."""
+OFFSET = r"(Z|[+-]\d{2}:?\d{2})$"
+"""How a time ends that gives its offset from UTC."""
+_CLOCK = r"^(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?$"
 _WHOLE = "a whole number of at least 0"
 
 
@@ -99,6 +103,11 @@ def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
     expected = "a local clock time in whole seconds, such as 2014-05-01 00:10:00"
     if column.dtype == pl.String:
         text = column.str.strip_chars().str.replace("T", " ", literal=True)
+        offset = text.str.extract(OFFSET).fill_null("none")
+        if (other := offset != offset[0]).any():
+            same = f"a local clock time with the same offset from UTC as in row 1 ({offset[0]}), also after a change of the clock"
+            raise bad_cell(path, column, int(other.arg_max() or 0), same)
+        text = text.str.replace(OFFSET, "").str.strip_chars()
         parsed = text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
         for form in _FORMS:
             if parsed.null_count():
@@ -127,6 +136,26 @@ def times(column: pl.Series, path: str | Path) -> NDArray[np.datetime64]:
     if per_second is not None and not (whole := seconds * per_second == units).all():
         raise bad_cell(path, column, int(np.argmin(whole)), expected)
     return seconds.astype("datetime64[s]")
+
+
+def with_joined_times(table: pl.DataFrame, path: str | Path) -> tuple[pl.DataFrame, str]:
+    """Make one column ``datetime`` of one of dates and one of hours or clock times, and say of which; "" where there are none."""
+    dates, hours = ([name for name in table.columns if name.strip().lower() in known] for known in (DATES, HOURS))
+    if "datetime" in table.columns or len(dates) != 1 or len(hours) != 1:
+        return table, ""
+    text = table[hours[0]].cast(pl.String).str.strip_chars()
+    parts = [text.str.extract(_CLOCK, group).cast(pl.Int64) for group in (1, 2, 3)]
+    if parts[0].null_count() == len(text):  # whole times, beside a column of dates
+        return table, ""
+    hour, minute, second = parts[0], parts[1].fill_null(0), parts[2].fill_null(0)
+    good = ((hour < 24) & (minute < 60) & (second < 60)).fill_null(False)
+    if not good.all():
+        raise bad_cell(
+            path, table[hours[0]], int(good.not_().arg_max() or 0), "an hour from 0 to 23, or a time such as 14:30"
+        )
+    clock = (3600 * hour + 60 * minute + second).to_numpy().astype("timedelta64[s]")
+    when = pl.Series("datetime", (times(table[dates[0]], path) + clock).astype("datetime64[ms]"))
+    return table.drop(dates[0], hours[0]).insert_column(0, when), f"{dates[0]} and {hours[0]}"
 
 
 def names(column: pl.Series, path: str | Path) -> pl.Series:

@@ -17,7 +17,15 @@ from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile
 from rekindle.frames import name_column
 from rekindle.io.safety.untrusted import check_unfolded, in_file
-from rekindle.io.tables.columns import names, positions, require, step_numbers, times, whole_numbers
+from rekindle.io.tables.columns import (
+    names,
+    positions,
+    require,
+    step_numbers,
+    times,
+    whole_numbers,
+    with_joined_times,
+)
 from rekindle.io.tables.locations import grid_locations, read_locations
 from rekindle.io.tables.naming import known_column
 from rekindle.io.tables.table import read_table, write_table
@@ -71,7 +79,10 @@ class Layout:
             locations = beside
         if isinstance(locations, (str, Path)):
             locations = read_locations(locations)
+        table, joined = with_joined_times(table, path)
         table, renamed = _with_our_names(table)
+        if joined:
+            renamed = {"datetime": joined, **renamed}
         require(table, {"datetime"}, path)
         when = times(table["datetime"], path)
         columns = set(table.columns)
@@ -117,7 +128,7 @@ class Layout:
 def _with_our_names(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
     """Call the columns of a table as we do, where the names that others give them are known; and what they were called."""
     known: dict[str, str] = {}
-    for role in ("datetime", "location", "count"):
+    for role in ("datetime", "location", "origin", "destination", "count"):
         found = [name for name in known_column(table.columns, role) if name not in known.values()]
         if role not in table.columns and len(found) == 1:
             known[role] = found[0]

@@ -14,13 +14,43 @@ KNOWN_NAMES = {
     "location": (
         *("location", "location_id", "cell", "cell_id", "cellid", "tower", "tower_id", "towerid"),
         *("site", "site_id", "antenna", "antenna_id", "station", "station_id"),
-        *("area", "district", "region", "zone"),
+        *("area", "district", "region", "zone", "zona", "bezirk"),
     ),
-    "datetime": ("datetime", "timestamp", "time", "date", "day", "hour", "start"),
-    "count": ("count", "value", "n", "number", "people", "visitors", "trips", "devices", "flow"),
+    "datetime": (
+        "datetime",
+        "date_time",
+        "timestamp",
+        "time",
+        "date",
+        "day",
+        "hour",
+        "start",
+        "fecha",
+        "datum",
+        "zeit",
+    ),
+    "count": (
+        *("count", "value", "n", "number", "people", "visitors", "trips", "devices", "flow", "n_crisis"),
+        *("viajes", "personas", "anzahl", "personen"),
+    ),
+    "origin": ("origin", "origin_id", "origin_zone", "from", "from_id", "from_zone", "start_tile", "origen"),
+    "destination": (
+        "destination",
+        "destination_id",
+        "destination_zone",
+        "to",
+        "to_id",
+        "to_zone",
+        "end_tile",
+        "destino",
+    ),
 }
 """The column names that are recognised: our own, those of operators, scikit-mobility, trackintel and movingpandas. The last
-two are those of published tables."""
+four are those of published tables, among them Meta's movement maps and the mobility study of Spain's ministry of transport."""
+
+DATES = ("date", "day", "fecha", "datum")
+HOURS = ("hour", "time", "periodo", "stunde", "uhrzeit")
+"""Names of two columns that together say when."""
 
 _OTHERWISE = {
     "person": (

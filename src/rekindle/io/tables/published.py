@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.checks import choice
+from rekindle.errors import InvalidFile
 from rekindle.io.tables.counts import Layout, counts_of
 from rekindle.io.tables.flows import flows_in
 from rekindle.io.tables.release import WITHHELD, published_numbers, release_of
@@ -49,8 +50,8 @@ def read_published(
     """Read a published table as exact counts or as a release, and say which, and why.
 
     Decimals and negative, withheld or rounded numbers are signs of a release, and so are rows left out of a table without
-    small numbers, if its steps do not add up to the same people. Any other table is exact, whatever its totals: people
-    come and go.
+    small numbers, if its steps do not add up to the same people; and flows by which people get lost between two windows. Any
+    other table is exact, whatever its totals: people come and go.
 
     Parameters
     ----------
@@ -67,12 +68,17 @@ def read_published(
     if layout.renamed:
         name += f" (with {', '.join(f'{theirs!r} as {ours}' for ours, theirs in layout.renamed.items())})"
     signs = _signs_of_a_release(layout, published_numbers(layout, withheld)) if read_as == "auto" else "as requested"
+    if layout.flows and (read_as == "counts" or not signs):
+        try:
+            flows = flows_in(layout, step)
+            return Published(flows, f"{name} was read as exact flows of {flows.people} people.")
+        except InvalidFile as error:
+            if read_as == "counts":
+                raise
+            signs = f"they are no exact flows of people. {error.problem.removesuffix('.')}"
     if read_as == "release" or (read_as == "auto" and signs):
-        data: Counts | Flows | Release = release_of(layout, absent=absent, withheld=withheld, step=step)
-        return Published(data, f"{name} was read as a release, whose numbers may be inexact: {signs}.")
-    if layout.flows:
-        data = flows_in(layout, step)
-        return Published(data, f"{name} was read as exact flows of {data.people} people.")
+        release = release_of(layout, absent=absent, withheld=withheld, step=step)
+        return Published(release, f"{name} was read as a release, whose numbers may be inexact: {signs}.")
     data = counts_of(layout, step)
     totals = data.totals
     if totals.min() == totals.max():

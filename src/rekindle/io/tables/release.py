@@ -19,7 +19,7 @@ from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExis
 from rekindle.io.safety.files import read_json, write_json
 from rekindle.io.safety.untrusted import check_unfolded, in_file
 from rekindle.io.tables.columns import names
-from rekindle.io.tables.counts import FORMS, Layout, calendar_with_gaps, wide_table
+from rekindle.io.tables.counts import FLOWS, FORMS, Layout, calendar_with_gaps, wide_table
 from rekindle.io.tables.flows import locations_of, of_window
 from rekindle.io.tables.table import write_table
 from rekindle.model import AppliedDefence, Locations, Release
@@ -103,7 +103,7 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
             row = int(first[frequency.argmax()])
             what = f"location {locations.ids[places[row]]!r}" if long and pairs is None else "the step"
             what = what if pairs is None else f"the flow of row {row + 1}"
-            raise InvalidFile(path, f"{what} is listed twice at {calendar.time(int(rows[row]))}.")
+            raise InvalidFile(path, f"{what} is listed twice at {calendar.time(int(rows[row]))}.{_categories(table)}")
         check_unfolded(path, 8 * (calendar.steps or 0) * width, 8 * table.height * table.width)
         missing = 0.0 if absent == "zero" and long else np.nan
         values = np.full((calendar.steps or 0, width), missing)
@@ -115,6 +115,14 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
         defences, public = _read_statement(path)
         locations = locations if public is None else locations.declare_public(public)
         return Release(values, locations, calendar, defences, pairs)
+
+
+def _categories(table: pl.DataFrame) -> str:
+    """What to do about rows that differ in columns of their own."""
+    others = [name for name in table.columns if name not in {"datetime", "location", "window", *FLOWS}]
+    if not others:
+        return ""
+    return f" If its rows differ in {' or '.join(map(repr, others[:5]))}, add their counts up, or keep those of one category."
 
 
 def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> NDArray[np.float64]:
