@@ -14,7 +14,7 @@ import pytest
 import rekindle as rk
 from rekindle.auditing import audit
 from rekindle.auditing.store import Store
-from rekindle.auditing.tasks import CORES, Result, Task
+from rekindle.auditing.tasks import Result, Task
 from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import GeometricNoise, Round, Suppress
 
@@ -66,20 +66,6 @@ def test_without_a_folder_nothing_is_kept():
 def test_processes_give_the_same():
     found, _ = run({number: task(number) for number in range(5)}, workers=2)
     assert {at: one.numbers["number"] for at, one in found.items()} == {n: n for n in range(5)}
-
-
-def cores(number):
-    return Result({"cores": CORES.get()})
-
-
-def test_a_task_that_is_most_of_the_work_has_more_than_one_core():
-    found, _ = run(
-        {number: Task(cores, (number,), work=work) for number, work in enumerate((1, 30, 1, 1))}, workers=2
-    )
-    assert [one.numbers["cores"] for one in found.values()][:2] == [1, 2]
-    alike, _ = run({number: Task(cores, (number,), work=30) for number in range(4)}, workers=2)
-    assert [one.numbers["cores"] for one in alike.values()][:3] == [1, 1, 1]
-    assert CORES.get() == 1
 
 
 def slow_first(number):

@@ -127,6 +127,39 @@ def test_the_parts_of_one_attack_though_a_worker_dies(cluster, monkeypatch):
     assert np.array_equal(there.confidence, here.confidence)
 
 
+def test_a_large_task_of_an_audit_though_a_worker_dies(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "MOST_PEOPLE_AT_ONCE", 0)  # in blocks, as many people are
+    monkeypatch.setattr(schedule, "BLOCK_PEOPLE", 10)
+    monkeypatch.setattr(rk.Habits, "work", lambda self, counts: 100.0)  # nearly all of the work
+    spread, handed, pid = [], [], cluster.processes[-1].pid
+
+    class Watched(workers.Large):
+        def __init__(self, *given):
+            spread.append(self)
+            super().__init__(*given)
+
+        def hand_over(self, job, found):
+            if not handed:
+                os.kill(pid, signal.SIGKILL)
+            handed.append(job)
+            super().hand_over(job, found)
+
+    monkeypatch.setattr(workers, "Large", Watched)
+    one = {"attacks": [rk.Habits(effort="low")], "defences": [], "seeds": 1, "thorough": False, "membership": "none"}
+
+    def numbers(**settings):
+        return json.dumps(audit(city(), **one, **settings).to_json(), sort_keys=True)
+
+    there = numbers(cluster=cluster.address, cache=tmp_path / "tasks")
+    assert cluster.processes[-1].wait(timeout=10) == -signal.SIGKILL
+    parts = len(handed)
+    assert len(spread) == 1
+    assert parts == 6 + 4  # answers and voters, blocks
+    assert there == numbers(cluster=cluster.address, cache=tmp_path / "tasks")
+    assert len(handed) == parts
+    assert there == numbers(workers=1)
+
+
 def test_a_cluster_that_is_not_there(monkeypatch):
     monkeypatch.setattr(workers, "_REACH_SECONDS", 1)
     with socket.socket() as free:

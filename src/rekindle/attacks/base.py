@@ -123,6 +123,8 @@ class Attack:
         Whether a later day may change what was said of an earlier one.
     takes_flows
         Whether it can be given flows too.
+    in_parts
+        Whether it is done in parts, which an audit can spread over all its workers.
     priors
         Which kinds of prior knowledge it can use, beside `KnownPeople`, which goes with every attack. An attack with any has
         a field `prior`, None by default, for `knowing` to fill.
@@ -130,6 +132,7 @@ class Attack:
 
     revises: ClassVar[bool] = False
     takes_flows: ClassVar[bool] = False
+    in_parts: ClassVar[bool] = False
     priors: ClassVar[tuple[type[Prior], ...]] = ()
 
     def start(

@@ -225,6 +225,11 @@ class KnowingPeople(Attack):
         """Whether a later day may change what was said of an earlier one."""
         return self.attack.revises
 
+    @property
+    def in_parts(self) -> bool:  # type: ignore[override]
+        """Whether the attack on the others is done in parts."""
+        return self.attack.in_parts
+
     def knowing(self, prior: Prior) -> Attack:
         """The same by someone who knows more of the others too."""
         if isinstance(prior, KnownPeople):

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
 
 FIXED = "SOURCE_DATE_EPOCH"
 """The environment variable of reproducible builds, seconds since 1970: an audit was then made at that time, and says nothing of
 processor time, so that the same input and command write the same bytes."""
+
+
+ELSEWHERE: ContextVar[Callable[[], float]] = ContextVar("ELSEWHERE", default=lambda: 0.0)
+"""Says how many seconds of other processes the parts of what runs here have taken."""
 
 
 def now() -> str:
@@ -19,5 +25,5 @@ def now() -> str:
 
 
 def processor_time() -> float | None:
-    """Seconds of processor time that this process has used; None where the clock is `FIXED`."""
-    return None if os.environ.get(FIXED) else time.process_time()
+    """Seconds of processor time that this process, and parts of the task elsewhere, have used; None where the clock is `FIXED`."""
+    return None if os.environ.get(FIXED) else time.process_time() + ELSEWHERE.get()()

@@ -79,9 +79,12 @@ class Forecast:
         """
 
         def seconds(plan: Plan) -> float:
-            works = works_of(plan)
-            # On a cluster a task has one core.
-            return slowness * max(sum(works) / cores, 0.0 if here else max(works)) / part
+            # What is not done in parts keeps to one core, and so does the comparison with the truth.
+            alone = [
+                work.attacking(None if one.in_parts else one, plan.sized, compared=plan.truth is not None)
+                for one in plan.attacks.values()
+            ]
+            return slowness * max(sum(works_of(plan)) / cores, *alone) / part
 
         def memory(plan: Plan, workers: int) -> int:
             attacks, truth = list(plan.attacks.values()), plan.truth is not None

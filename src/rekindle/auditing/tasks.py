@@ -7,7 +7,6 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Collection
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,9 +37,6 @@ MIXED = "mixed"
 _TESTED = 20
 """People of whom it is tested whether they can be told to be in a release."""
 
-CORES: ContextVar[int] = ContextVar("CORES", default=1)
-"""How many cores the task that runs here may use; no result depends on it."""
-
 CLAIMED = 0.9
 """The confidence from which on an attacker claims a point."""
 
@@ -61,6 +57,8 @@ class Result:
 class Task:
     """One of the functions below, and its arguments; tasks whose arguments have the same `identity` have the same result.
 
+    Or a part of a task, which gives what the attack wants to have.
+
     Attributes
     ----------
     call, arguments
@@ -71,10 +69,19 @@ class Task:
         Whether the call takes one argument more: a function that it tells the share that is done.
     """
 
-    call: Callable[..., Result]
+    call: Callable[..., Any]
     arguments: tuple[Any, ...]
     work: float = 1.0
     reports: bool = False
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it can be spread over all workers."""
+        return any(isinstance(one, Attack) and one.in_parts for one in self.arguments)
+
+    def do(self, told: Callable[[float], None]) -> Any:
+        """Do it here."""
+        return self.call(*self.arguments, told) if self.reports else self.call(*self.arguments)
 
 
 @dataclass(frozen=True)
@@ -203,11 +210,11 @@ def _never_counted(people: Trajectories, names: Collection[str]) -> Trajectories
 
 
 def _ordered(attack: Any, seed: int) -> Attack:
-    """The attack with the row order of a seed, where it has one, on the cores that this task has."""
+    """The attack with the row order of a seed, where it has one, on one core: tasks and their parts are what runs side by side."""
     if isinstance(attack, KnowingPeople):
         return dataclasses.replace(attack, attack=_ordered(attack.attack, seed))
     names = {one.name for one in dataclasses.fields(attack)} if dataclasses.is_dataclass(attack) else set()
-    own = {name: value for name, value in (("seed", seed), ("workers", CORES.get())) if name in names}
+    own = {name: value for name, value in (("seed", seed), ("workers", 1)) if name in names}
     ordered: Attack = dataclasses.replace(attack, **own) if own else attack
     return ordered
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,18 @@ import numpy as np
 import rekindle
 from rekindle import checks
 from rekindle.assignment import kernels  # as a whole: this module has no kernel, so a change here compiles none again
+from rekindle.auditing.large import Job, Large
 from rekindle.auditing.store import Store, code_digest
-from rekindle.auditing.tasks import CORES, Result, Task
+from rekindle.auditing.tasks import Result, Task
 from rekindle.errors import InvalidSetting, Stopped
 from rekindle.frames import optional
-from rekindle.model import Counts, Release, Trajectories
+from rekindle.model import Counts, Flows, Release, Trajectories
 from rekindle.progress import Progress
 
 _REACH_SECONDS = 15
 _ATTEMPTS = 3
+_LARGE = 10.0
+"""Seconds of work from which on a task may be spread over all workers; for less that is not worth it."""
 _LOOK_SECONDS = 1.0
 """How often the tasks under way are looked at."""
 
@@ -107,45 +111,96 @@ class Runner:
                     self._count(key, task, stored)
             if key in self._found:
                 into[name] = self._found[key]
-        waiting, deaths = list(queue), dict.fromkeys(queue, 0)
-        flying: dict[Future[Result], str] = {}
-        while waiting or flying:
-            self._report()
-            while waiting and len(flying) < self._workers.count:
-                self.check_time()
-                key = waiting.pop(0)
-                left = sum(queue[each].work for each in (key, *waiting, *flying.values()))
-                # What is most of the work that is left would go on alone when all else is done.
-                cores = max(1, round(self._workers.cores * queue[key].work / left)) if left else 1
-                flying[self._workers.submit(queue[key], self._teller(key, queue[key]), cores)] = key
-            for future in wait(flying, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
-                key = flying.pop(future)
-                try:
-                    result = future.result()
-                except BrokenExecutor as error:
-                    # A process died; what it and the others had under way is done again.
-                    deaths[key] += 1
-                    if deaths[key] == _ATTEMPTS:
-                        raise Stopped(
-                            f"Worker processes keep dying, perhaps for want of memory ({type(error).__name__}). The tasks "
-                            "that were finished are kept; run it again with fewer workers to resume."
-                        ) from None
-                    waiting.insert(0, key)
-                    continue
-                self._store.put(key, result)
-                # Through JSON, so that a fresh result and one from the store are the same to the last bit.
-                self._count(key, queue[key], Result(json.loads(json.dumps(result.numbers)), result.arrays))
-                for name, into in wanted[key]:
-                    into[name] = self._found[key]
+        jobs, flying = [Job(task, key) for key, task in queue.items()], dict[Future[Any], Job]()
+        large: Large | None = None
+        try:
+            while jobs or flying or large:
                 self._report()
-                if self._finished is not None:
-                    self._finished()
-            self._workers.look()
-            self.check_time()
+                large = self._begin(jobs, flying, large)
+                ends = [*flying] if large is None else [*flying, large.result, large.news]
+                for future in wait(ends, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
+                    if large is not None and future is large.result:
+                        self._finish(large.job, large.result.result(), wanted)
+                        large = None
+                        self._workers.forget()
+                    elif (job := flying.pop(future, None)) is None:
+                        continue
+                    elif job.wanted is None:
+                        if self._died(future, job):
+                            jobs.insert(0, job)
+                        else:
+                            self._finish(job, future.result(), wanted)
+                    elif large is not None:
+                        if self._died(future, job):
+                            large.put_back(job)
+                        else:
+                            large.hand_over(job, future.result())
+                if large is not None:
+                    self._under_way[large.job.key] = large.share * large.job.task.work
+                self._workers.look()
+                self.check_time()
+        finally:
+            if large is not None:
+                large.stop()
         for tasks, into in batches:
             for name in tasks:  # in the order in which they were asked for, whichever was done first
                 into[name] = into.pop(name)
         self._report()
+
+    def _begin(self, jobs: list[Job], flying: dict[Future[Any], Job], large: Large | None) -> Large | None:
+        """Begin as much as there is room for, and give the large task that is under way.
+
+        What is most of the work that is left would go on alone when all else is done. It is spread over all workers instead, one such
+        task at a time. Its parts come first; one worker's room is left for what it does itself between them.
+        """
+        if large is not None and large.news.done():
+            large.news = Future()
+        while len(flying) < self._workers.count:
+            self.check_time()
+            job = None if large is None else large.next_part()
+            if job is None:
+                whole = [one for one in flying.values() if one.wanted is None]
+                if large is not None and len(whole) >= self._workers.count - 1:
+                    break
+                left = sum(one.task.work for one in (*jobs, *whole, *([] if large is None else [large.job])))
+                job = next((one for one in jobs if large is None or not self._is_large(one.task, left)), None)
+                if job is None:
+                    break
+                jobs.remove(job)
+                if self._is_large(job.task, left):
+                    self._workers.prepare()
+                    large = Large(job, lambda: self._workers.count)
+                    continue
+            flying[self._workers.submit(job.task, self._teller(job))] = job
+        return large
+
+    def _is_large(self, task: Task, left: float) -> bool:
+        """Whether a task is worth more than one core, by its share of the work that is left."""
+        return task.in_parts and task.work >= _LARGE and round(self._workers.cores * task.work / left) > 1
+
+    def _died(self, future: Future[Any], job: Job) -> bool:
+        """Whether a process died, so that what it and the others had under way is done again."""
+        error = future.exception()
+        if not isinstance(error, BrokenExecutor):
+            return False
+        job.deaths += 1
+        if job.deaths == _ATTEMPTS:
+            raise Stopped(
+                f"Worker processes keep dying, perhaps for want of memory ({type(error).__name__}). The tasks "
+                "that were finished are kept; run it again with fewer workers to resume."
+            )
+        return True
+
+    def _finish(self, job: Job, result: Result, wanted: Mapping[str, list[tuple[Any, dict[Any, Result]]]]) -> None:
+        """Keep a result, and put it wherever it is wanted."""
+        self._store.put(job.key, result)
+        # Through JSON, so that a fresh result and one from the store are the same to the last bit.
+        self._count(job.key, job.task, Result(json.loads(json.dumps(result.numbers)), result.arrays))
+        for name, into in wanted[job.key]:
+            into[name] = self._found[job.key]
+        self._report()
+        if self._finished is not None:
+            self._finished()
 
     def end(self) -> None:
         """Report that nothing is left, however much was expected."""
@@ -163,9 +218,9 @@ class Runner:
         self.done += 1
         self._work_done += task.work
 
-    def _teller(self, key: str, task: Task) -> Told:
+    def _teller(self, job: Job) -> Told:
         def told(share: float) -> None:
-            self._under_way[key] = share * task.work
+            self._under_way[job.key] = share * job.task.work
             self._report()
             self.check_time()
 
@@ -219,19 +274,22 @@ class Workers:
             kernels.ensure_compiled()
             self._compiled = True
 
-    def submit(self, task: Task, told: Told, cores: int) -> Future[Result]:
-        """Begin a task, which may use so many cores of the machine that it runs on, if that is this one."""
+    def submit(self, task: Task, told: Told) -> Future[Any]:
+        """Begin a task, or a part of one, which keeps to one core."""
         self.prepare()
-        future: Future[Result] = Future()
-        future.set_result(_call(task, told))
+        future: Future[Any] = Future()
+        future.set_result(task.do(told))
         return future
+
+    def forget(self) -> None:
+        """Let go of what was kept for the parts of a large task."""
 
     def look(self) -> None:
         """Tell how far the tasks under way are."""
 
 
 class _Processes(Workers):
-    """Processes of this machine. The tasks are what runs side by side: each keeps to one core, unless few are left.
+    """Processes of this machine.
 
     How far they are goes through a file of numbers. The data do not go through a file: it would hold the truth, and not in the
     output's folder.
@@ -240,10 +298,10 @@ class _Processes(Workers):
     def __init__(self, count: int, path: Path) -> None:
         self.cores = self.count = count
         self._path, self._shares = path, np.memmap(path, np.float64, mode="w+", shape=(count,))
-        self._told: dict[int, tuple[Future[Result], Told]] = {}
+        self._told: dict[int, tuple[Future[Any], Told]] = {}
         self._executor: Any = None
 
-    def submit(self, task: Task, told: Told, cores: int) -> Future[Result]:
+    def submit(self, task: Task, told: Told) -> Future[Any]:
         from joblib.externals import loky
 
         self.prepare()
@@ -254,7 +312,7 @@ class _Processes(Workers):
         )
         slot = next(slot for slot in range(self.count) if slot not in self._told or self._told[slot][0].done())
         self._shares[slot] = 0.0
-        future: Future[Result] = self._executor.submit(_call_elsewhere, task, self._path, slot, cores)
+        future: Future[Any] = self._executor.submit(_do, task, self._path, slot)
         self._told[slot] = future, told
         return future
 
@@ -269,14 +327,9 @@ class _Processes(Workers):
             self._executor.shutdown(wait=True, kill_workers=True)
 
 
-def _call(task: Task, told: Told) -> Result:
-    return task.call(*task.arguments, told) if task.reports else task.call(*task.arguments)
-
-
-def _call_elsewhere(task: Task, path: Path, slot: int, cores: int) -> Result:
-    CORES.set(cores)
+def _do(task: Task, path: Path, slot: int) -> Any:
     shares = np.memmap(path, np.float64, mode="r+")
-    return _call(task, lambda share: shares.__setitem__(slot, share))
+    return task.do(lambda share: shares.__setitem__(slot, share))
 
 
 @contextmanager
@@ -307,7 +360,7 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 class _Cluster(Workers):
-    """The workers of a Dask cluster, with tasks enough that none of them waits. When one dies, the others do its tasks."""
+    """The workers of a Dask cluster, with enough under way that none of them waits. When one dies, the others do its work."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client, self._address = client, address
@@ -321,9 +374,9 @@ class _Cluster(Workers):
     def count(self) -> int:  # type: ignore[override]
         return 2 * self.cores + 2
 
-    def submit(self, task: Task, told: Told, cores: int) -> Future[Result]:
+    def submit(self, task: Task, told: Told) -> Future[Any]:
         dask: Any = importlib.import_module("dask")
-        future: Future[Result] = Future()
+        future: Future[Any] = Future()
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             there = self._client.submit(task.call, *map(self._send, task.arguments), pure=False)
 
@@ -339,11 +392,14 @@ class _Cluster(Workers):
 
     def _send(self, value: Any) -> Any:
         """Data go to the cluster once, however many tasks need them; as a task, so that no dead worker loses them."""
-        if not isinstance(value, (Counts, Release, Trajectories)):
+        if not isinstance(value, (Counts, Flows, Release, Trajectories, partial)):
             return value
         if id(value) not in self._sent:
             self._sent[id(value)] = value, self._client.submit(_hold, value, pure=False)
         return self._sent[id(value)][1]
+
+    def forget(self) -> None:
+        self._sent = {key: sent for key, sent in self._sent.items() if not isinstance(sent[0], partial)}
 
     def _gave_up(self, error: BaseException) -> BaseException:
         distributed: Any = importlib.import_module("distributed")

@@ -59,7 +59,7 @@ def test_arrays_that_cannot_be_written_to_are_copied():
     assert answer.score == 1.0
     assert tuples[0] is free
     assert tuples[1][0].flags.writeable
-    assert parallel._elsewhere(first, (fixed,)) == 1
+    assert parallel.do_part(first, (fixed,)) == 1
     assert not fixed[0]
 
 

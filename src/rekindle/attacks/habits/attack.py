@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -97,6 +98,7 @@ class Habits(Attack):
 
     revises: ClassVar[bool] = True
     takes_flows: ClassVar[bool] = True
+    in_parts: ClassVar[bool] = True
     priors: ClassVar[tuple[type[Prior], ...]] = (OtherTraces, KnownPast)
 
     effort: str = "normal"
@@ -243,15 +245,17 @@ class HabitsRun(Run):
                 return
             plan = self._plan(problem)
 
-            def task(number: int) -> tuple[Problem, Schedule, int, list[Answer]]:
+            def task(number: int) -> tuple[int, list[Answer]]:
                 gathered = plan.answers <= number < plan.gathered
-                return problem, plan, number, [self._answers[each] for each in plan.group(number)] if gathered else []
+                return number, [self._answers[each] for each in plan.group(number)] if gathered else []
 
+            work = partial(find, problem, plan)
             try:
-                for stage in (range(plan.answers), range(plan.answers, plan.parts)):
+                # Only groups need the answers; without any, answers and voters are found side by side.
+                for stage in (range(first := plan.answers if plan.groups else plan.parts), range(first, plan.parts)):
                     missing = [number for number in stage if number not in self._answers]
                     with closing(
-                        in_parallel(find, map(task, missing), self._workers, lambda: self.stopped)
+                        in_parallel(work, map(task, missing), self._workers, lambda: self.stopped)
                     ) as answers:
                         for number, answer in zip(missing, answers, strict=True):
                             if answer is None:
