@@ -1,6 +1,6 @@
 """How well it can be told who is in the data, by group size and protection.
 
-python -m benchmarks.membership [--dataset NAME=FOLDER ...] [--targets 20] [--sizes 20 100 300 1000] [--workers 1]
+python -m benchmarks.membership [--dataset NAME=FOLDER ...] [--targets 20] [--sizes 20 100 300 1000] [--flows] [--workers 1]
 
 Without datasets, on a synthetic city. Each row is the mean over targets with its standard deviation over them. Raw points at
 fine steps are coarsened to hours and to at most so many locations first, as the papers do.
@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--hours", type=int, default=72)
     parser.add_argument("--locations", type=int, default=100)
     parser.add_argument("--people", type=int, default=2400, help="people of the synthetic city; 0 leaves it out")
+    parser.add_argument("--flows", action="store_true", help="publish the flows of each hour instead of the counts")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--methods", nargs="+", default=["exact", "knock-knock", "zero-knowledge"])
     given = parser.parse_args()
@@ -76,18 +77,19 @@ def main() -> None:
 
 def show(name, truth, size, label, defence, method, given) -> None:
     random = np.random.default_rng(size)
+    publish = defence.of_flows if given.flows else defence
     begin = time.process_time()
     try:
         if method == "exact":
             if size > truth.people:
                 return
             people = subset(truth, random.permutation(truth.people)[:size])
-            found = infer_membership(defence(people.counts()), people, defence, targets=given.targets)
+            found = infer_membership(publish(people), people, defence, targets=given.targets)
         else:
             if 2 * size + 2 > truth.people:
                 return
             found = infer_membership(
-                defence(subset(truth, random.permutation(truth.people)[:size]).counts()),
+                publish(subset(truth, random.permutation(truth.people)[:size])),
                 truth,
                 defence,
                 method=method,

@@ -131,5 +131,3 @@ def test_what_is_not_used_or_tested_is_said():
     assert any("also publishes flows over 4h" in sentence for sentence in found.omitted)
     assert found.given.membership["exact"].auc == 1  # every number is exact
     assert not audit(data, release="counts", defences=[], thorough=False, **SETTINGS).omitted
-    with pytest.raises(rk.errors.InvalidData, match="cannot be recommended"):
-        rk.recommend(flows[0], truth=TRUTH)

@@ -15,6 +15,7 @@ from rekindle.auditing.recommendation import judge_release
 from rekindle.auditing.search import pick
 from rekindle.auditing.store import Store
 from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.evaluation import utility
 
 NOISE = Family(
     "noise", tuple(rk.GeometricNoise(epsilon=epsilon, per="event") for epsilon in (8.0, 2.0, 0.5, 0.2, 0.1, 0.02))
@@ -174,9 +175,9 @@ def test_what_does_not_hold_is_replaced_by_something_stronger(truth, monkeypatch
 def test_judges_that_fall_short_make_the_search_stricter(truth, monkeypatch, small):
     usual, asked, shown = search.judge_release, [], []
 
-    def stronger(risk, family, defence, limits):
+    def stronger(risk, family, defence, limits, published):
         """The evidence finds twice what the search did, whatever that was."""
-        one = usual(risk, family, defence, limits)
+        one = usual(risk, family, defence, limits, published)
         if not any(risk is other for other in shown):
             return one
         high = 2 * one.advantage.high
@@ -265,7 +266,54 @@ def test_families_suit_the_data(truth):
     assert not any(defence.adds_noise for family in found for defence in family.defences)
 
 
+def test_flows_are_recommended_by_what_is_left_of_them(truth, small):
+    times = Family("times", (rk.CoarserTime(step="4h"), rk.CoarserTime(step="12h")), falls=False)
+    withheld = Family("withheld", (rk.Suppress(below=2), rk.Suppress(below=3)))
+    found = small(
+        truth, window="2h", families=[times, withheld], seeds=1, max_exposed=20, max_advantage=1.0, max_loss=2.0
+    )
+    assert found.published == found.to_json()["release"] == found.evidence.settings["release"] == "flows"
+    assert found.settings["window"] == "2h"
+    for one in found.tried:
+        defence = one.defence or rk.Chain([])
+        left = utility(truth.flows(), defence.of_flows(truth))
+        assert one.loss == pytest.approx(left.flow_error)
+        assert one.utility["count_error"] == pytest.approx(left.count_error)
+    assert found.chosen is not None
+    assert found.chosen.exposed <= 20
+    expected = (found.chosen.defence or rk.Chain([])).of_flows(truth)
+    assert np.array_equal(found.release.values, expected.values)
+    assert np.array_equal(found.release.pairs, expected.pairs)
+    assert f"the error of the flows is {found.chosen.loss:.0%}" in found.answer
+    assert found.head()[1] == "error of flows"
+    judged = {one.name: one for one in found.evidence.releases}
+    assert "mixed" in judged["as given"].attacks  # what flows alone leave open stands beside the attacks
+
+
+def test_flows_get_no_noise_and_other_windows_are_named(truth, small):
+    data = rk.Dataset(truth.counts(), truth, flows=(truth.flows(), truth.flows("6h")))
+    found = small(
+        data, release="flows", families=["suppress", "geometric"], seeds=1, max_exposed=30, max_advantage=1.0
+    )
+    assert "every pair of locations" in found.left_out["geometric"]
+    assert found.settings["window"] == "2h"
+    assert any("also publishes flows over 6h" in note for note in found.notes)
+    of_release = small(
+        rk.Suppress(below=2).of_flows(truth),
+        truth=truth,
+        families=["round"],
+        seeds=1,
+        max_advantage=1.0,
+        max_exposed=30,
+    )
+    assert of_release.published == "flows"
+    assert of_release.chosen.loss > 0
+    assert not small(data, families=["suppress"], seeds=1, max_exposed=30, max_advantage=1.0).notes
+
+
 def test_refuses_what_makes_no_sense(truth, small):
+    with pytest.raises(InvalidSetting, match="release"):
+        small(truth, release="both")
     with pytest.raises(InvalidData, match="Without the truth"):
         small(truth.counts())
     with pytest.raises(InvalidSetting, match=r"families.*'magic'"):

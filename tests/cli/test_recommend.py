@@ -82,6 +82,29 @@ def test_writes_the_release_its_evidence_and_how_to_repeat_it(city, tmp_path):
     assert run(city, out, "--max-exposed", "5", "--overwrite").code == 0
 
 
+def test_writes_a_release_of_flows(city, tmp_path):
+    out = tmp_path / "out"
+    found = run(city, out, "--window", "4h", "--max-exposed", "3")
+    assert found.code == 0, found.err
+    numbers = json.loads((out / "recommend.json").read_text())
+    assert (numbers["release"], numbers["measure"]) == ("flows", "flow_error")
+    assert "error of the published flows" in (out / "recommend.html").read_text()
+    release = rk.read_release(out / "release.csv", locations=out / "release.locations.csv")
+    assert release.pairs is not None
+    commands = {name: shlex.split(line) for name, line in numbers["commands"].items()}
+    assert numbers["chosen"]["defence"] == "coarser-time:step=8h"
+    assert call(*commands["release"][1:-1], tmp_path / "again.csv").code == 0
+    assert (tmp_path / "again.csv").read_bytes() == (out / "release.csv").read_bytes()
+    again = call(*commands["evidence"][1:-1], tmp_path / "again", "--workers", "1")
+    assert again.code == 0, again.err
+    evidence, repeated = (
+        json.loads((path / "audit.json").read_text())["releases"] for path in (out, tmp_path / "again")
+    )
+    assert [one["attacks"]["enhanced"]["accuracy"] for one in evidence] == [
+        one["attacks"]["enhanced"]["accuracy"] for one in repeated
+    ]
+
+
 def test_limits_that_nothing_meets_leave_the_frontier_alone(city, tmp_path):
     found = run(city, tmp_path / "out", "--max-advantage", "0", "--format", "json")
     assert found.code == 3

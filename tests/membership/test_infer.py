@@ -8,6 +8,10 @@ import pytest
 import rekindle as rk
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.membership import Membership, infer_membership
+from rekindle.membership.channel import Channel
+from rekindle.membership.classifier import Groups, score_releases
+from rekindle.membership.infer import _traces
+from rekindle.membership.traces import PLACES, synthesise
 
 CITY = rk.SyntheticCity(people=30, days=1, step="1h").trajectories()
 COUNTS = CITY.counts()
@@ -65,10 +69,12 @@ def test_a_release_of_unknown_origin_gets_no_exact_test():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["knock-knock", "zero-knowledge"])
-def test_classifiers_beat_guessing_on_small_groups(method):
+@pytest.mark.parametrize("published", ["counts", "flows"])
+def test_classifiers_beat_guessing_on_small_groups(method, published):
     pytest.importorskip("sklearn")
     city = rk.SyntheticCity(people=60, days=1, step="2h").trajectories()
-    found = infer_membership(city.counts(), city, method=method, group=6, targets=4, seed=1)
+    release = getattr(city, published)()
+    found = infer_membership(release, city, method=method, group=6, targets=4, seed=1)
     assert found.auc > 0.7
     assert found.group == 6
     assert found.epsilon is None
@@ -114,8 +120,6 @@ def test_exact_flows_tell_everyone():
     found = infer_membership(CITY.flows("2h"), CITY, targets=5)
     assert found.auc == 1.0
     assert found.people[0].steps == 11  # windows, not moments
-    with pytest.raises(InvalidData, match="exact test only"):
-        infer_membership(CITY.flows(), CITY, method="knock-knock")
 
 
 def test_noise_on_flows_keeps_its_promise():
@@ -135,3 +139,57 @@ def test_the_evidence_in_flows_is_that_of_the_numbers_that_a_person_is_in():
     found = infer_membership(rk.Suppress(below=2).of_flows(people), people)
     told = {one.person: (one.steps, one.auc) for one in found.people}
     assert told == {"0": (2, 1.0), "1": (2, 1.0), "2": (2, 0.5)}  # 0 and 1 go together once, the others alone
+
+
+@pytest.mark.parametrize("method", ["knock-knock", "zero-knowledge"])
+def test_classifiers_take_flows_of_people_who_come_and_go(method, monkeypatch):
+    monkeypatch.setattr("rekindle.membership.infer._SYNTHETIC", 500)
+    truth = come_and_go()
+    noise = noisy(2.0)
+    found = infer_membership(noise.of_flows(truth, "2h"), truth, noise, method=method, group=6, targets=4)
+    assert {one.steps for one in found.people} <= {
+        6,
+        11,
+    }  # windows: those of half a day, and the one by which they enter
+    assert 0.5 < found.auc <= 1
+    assert "Between which locations anyone went" in found.note
+    with pytest.raises(InvalidData, match="other locations or steps"):
+        infer_membership(truth.flows(), truth, rk.CoarserTime(step="2h"), method=method)
+
+
+def test_traces_of_flows_are_the_numbers_of_a_release():
+    truth = come_and_go()
+    for release in (
+        rk.Release.of(truth.flows()),
+        rk.Release.of(truth.flows(stayers=False)),
+        rk.Release.of(truth.counts()),
+    ):
+        traces = _traces(release, truth).toarray()
+        assert np.array_equal(traces.sum(axis=0).reshape(release.values.shape), release.values)
+        assert traces.max() <= 1
+
+
+@pytest.mark.parametrize("stayers", [True, False])
+def test_invented_people_go_between_locations_near_each_other_as_flows_say(stayers):
+    truth = rk.SyntheticCity(people=60, days=1, step="1h", width_km=6, height_km=6).trajectories()
+    release = rk.Release.of(truth.flows(stayers=stayers))
+    channel = Channel.of(rk.Chain([]), release.calendar)
+    found = synthesise(release, 60, channel, number=400, random=np.random.default_rng(1)).toarray()
+    numbers = found.reshape(400, *release.values.shape)
+    assert numbers.sum(axis=2).max() == 1  # once in a window
+    assert numbers.sum() / 400 == pytest.approx(release.values.sum() / 60, rel=0.4)
+    for person in numbers:
+        ends = np.unique(release.pairs[np.flatnonzero(person.any(axis=0))])
+        assert len(ends[ends != rk.AWAY]) <= PLACES
+    assert np.corrcoef(numbers.sum(axis=(0, 1)), release.values.sum(axis=0))[0, 1] > 0.5
+
+
+def test_groups_in_which_nothing_is_left_tell_nothing():
+    """No number of a group of four reaches the threshold, with the person or without."""
+    channel = Channel.of(rk.Suppress(below=25), CITY.calendar)
+    traces = _traces(rk.Release.of(COUNTS), CITY)
+    groups = Groups(traces, 4, channel)
+    scores, _ = score_releases(
+        groups, traces[[0]].toarray()[0], np.zeros((6, traces.shape[1]), np.float32), np.random.default_rng(1)
+    )
+    assert not scores.any()

@@ -22,6 +22,7 @@ from rekindle.auditing.plan import (
     built_in,
     default_defences,
     distinct,
+    is_of_flows,
     name_of,
     omissions,
     open_data,
@@ -163,16 +164,17 @@ def audit(
     if release is not None:
         checks.choice("release", release, ("counts", "flows", "both"))
     given, truth = open_data(data, truth, release, window, step=step, cell_km=cell_km, timezone=timezone)
-    others = _others(data, given)
+    others = other_windows(data, given)
     longer = tuple(one.with_stayers(data.counts) for one in others if window is None)
     priors = tuple(priors)
-    flows = isinstance(given, Flows) or (isinstance(given, Release) and given.pairs is not None)
     asked = {"attacks": attacks, "defences": defences, "seeds": seeds, "thorough": thorough}
     free = frozenset(setting for setting, value in asked.items() if value is None)
     plan = Plan(
         given=given,
         truth=truth,
-        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth, flows=flows, priors=priors),
+        attempts=attempts_of(
+            built_in(ATTACKS) if attacks is None else attacks, truth, flows=is_of_flows(given), priors=priors
+        ),
         defences=default_defences(given, truth) if defences is None else distinct(defences),
         required=defences is not None,
         seeds=SEEDS if seeds is None else checks.whole("seeds", seeds, least=1),
@@ -266,7 +268,7 @@ def audit(
     return result
 
 
-def _others(data: Any, given: Counts | Flows | Release) -> list[Flows]:
+def other_windows(data: Any, given: Counts | Flows | Release) -> list[Flows]:
     """The flows in a dataset that are of other windows than those that are attacked, the shortest first."""
     if not isinstance(data, Dataset) or not isinstance(given, Flows):
         return []

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from rekindle.auditing.plan import is_of_flows
 from rekindle.defences import (
     Chain,
     CoarserSpace,
@@ -22,7 +23,7 @@ from rekindle.defences import (
     Suppress,
 )
 from rekindle.errors import InvalidSetting
-from rekindle.model import Calendar, Counts, Locations, Release, Trajectories
+from rekindle.model import Calendar, Counts, Flows, Locations, Release, Trajectories
 from rekindle.model.calendar import parse_step
 
 FAMILIES = (
@@ -75,11 +76,11 @@ class Family:
 
 
 def families_of(
-    given: Counts | Release, truth: Trajectories, wanted: Iterable[str | Family] | None = None
+    given: Counts | Flows | Release, truth: Trajectories, wanted: Iterable[str | Family] | None = None
 ) -> tuple[list[Family], dict[str, str]]:
     """Give the families that suit the data, and those left out by name with the reason.
 
-    Noise is left out where it could not be published: it needs public locations and OpenDP. Larger cells, longer steps and
+    Noise is left out where it could not be published: it needs counts, public locations and OpenDP. Larger cells, longer steps and
     samples make no attack weaker by themselves (there is less to tell apart), so they are grids.
 
     Parameters
@@ -95,7 +96,7 @@ def families_of(
             raise InvalidSetting(f"`families` has {one!r:.80}; choose from {', '.join(FAMILIES)}, or give a Family.")
     own = [one for one in asked if isinstance(one, Family)]
     names = [one for one in asked if isinstance(one, str)]
-    most = int(np.nanmax(given.values))
+    most = int(given.count.max(initial=0) if isinstance(given, Flows) else np.nanmax(given.values))
     singles: dict[str, tuple[Sequence[Defence], bool]] = {
         "suppress": ([Suppress(below=below) for below in _NUMBERS if below <= most], True),
         "round": ([Round(to=to) for to in _NUMBERS if to <= 2 * most], True),
@@ -120,10 +121,15 @@ def families_of(
     return [one for one, reason in reasons if reason is None], left_out
 
 
-def _why_not(family: Family, given: Counts | Release) -> str | None:
+def _why_not(family: Family, given: Counts | Flows | Release) -> str | None:
     noisy = any(one.adds_noise for one in family.defences)
+    if noisy and is_of_flows(given):
+        return (
+            "noise on flows can only be published with a number for every pair of locations, most of which nobody ever went "
+            "between, and attacks are not tried on that."
+        )
     if isinstance(given, Release) and (noisy or any(one.needs_people for one in family.defences)):
-        return "it needs the counts themselves, not a release."
+        return "it needs the people or their counts themselves, not a release."
     if noisy and not given.locations.public:
         return (
             "noise can only be published on locations that were fixed without looking at the data: declare them with "

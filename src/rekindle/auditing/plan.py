@@ -111,7 +111,7 @@ class Plan:
     @property
     def of_flows(self) -> bool:
         """Whether flows are published."""
-        return isinstance(self.given, Flows) or (isinstance(self.given, Release) and self.given.pairs is not None)
+        return is_of_flows(self.given)
 
     @cached_property
     def sized(self) -> Counts:
@@ -157,7 +157,7 @@ def open_data(
         data = data.counts() if release in (None, "counts") and not window else data.flows(window)
     elif (release or window) and not isinstance(data, (Counts if release == "counts" else Flows)):
         raise InvalidSetting("`release` and `window` are for a dataset or for people; a table is what it is.")
-    if isinstance(data, Flows) or (isinstance(data, Release) and data.pairs is not None):
+    if is_of_flows(data):
         moments = data.calendar if isinstance(data, Flows) else data.moments
         if truth is not None and truth.locations != data.locations:
             raise InvalidData("The truth has other locations than the flows.")
@@ -170,6 +170,11 @@ def open_data(
             "or give the dataset and the defence that made the release."
         )
     return data, truth
+
+
+def is_of_flows(given: Counts | Flows | Release) -> bool:
+    """Whether flows are published, not counts."""
+    return isinstance(given, Flows) or (isinstance(given, Release) and given.pairs is not None)
 
 
 def name_of(data: object) -> str | None:

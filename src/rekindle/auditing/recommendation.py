@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import rekindle
 from rekindle.auditing.results import Audit, ReleaseRisk
@@ -15,8 +15,10 @@ from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.io.safety.files import write_json
 from rekindle.model import Release
 
-MEASURE = "count_error"
-"""The measure of `rekindle.evaluation.Utility` by which the least lossy release is the least lossy."""
+Published = Literal["counts", "flows"]
+
+MEASURES: dict[Published, str] = {"counts": "count_error", "flows": "flow_error"}
+"""The measure of `rekindle.evaluation.Utility` by which the least lossy release of each kind is the least lossy."""
 
 AS_GIVEN = "as given"
 """The family of the release without a defence."""
@@ -35,7 +37,8 @@ class Candidate:
     label
         The same in a few words.
     loss
-        Error of the counts, as a share of all that was counted: a mean over the draws. 1 is what an empty release has.
+        Error of the counts, or of the flows between locations, as a share of all: a mean over the draws. 1 is what an empty
+        release has.
     utility
         All measures of use, by name.
     advantage
@@ -76,7 +79,13 @@ class Candidate:
         return asdict(replace(self, defence=None)) | {"defence": self.text}
 
 
-def judge_release(risk: ReleaseRisk, family: str, defence: Defence | None, limits: Mapping[str, float]) -> Candidate:
+def judge_release(
+    risk: ReleaseRisk,
+    family: str,
+    defence: Defence | None,
+    limits: Mapping[str, float],
+    published: Published = "counts",
+) -> Candidate:
     """Say whether a release meets the limits; where attacks, draws or row orders differ, the worst counts."""
     known = [(one, one.advantage, one.exposed.half) for one in risk.tried if one.advantage and one.exposed]
     worst, advantage, _ = max(known, key=lambda one: one[1].high)
@@ -86,7 +95,7 @@ def judge_release(risk: ReleaseRisk, family: str, defence: Defence | None, limit
         family=family,
         defence=defence,
         label=risk.label,
-        loss=use[MEASURE],
+        loss=use[MEASURES[published]],
         utility=use,
         advantage=advantage,
         exposed=exposed,
@@ -104,6 +113,8 @@ class Recommendation:
     ----------
     max_exposed, max_advantage, max_loss
         The limits.
+    published
+        What is to be published: "counts" or "flows".
     chosen
         What is recommended, with the numbers of the evidence; None where nothing meets the limits, or that is not known.
     release
@@ -126,6 +137,7 @@ class Recommendation:
     max_exposed: int
     max_advantage: float
     max_loss: float
+    published: Published
     chosen: Candidate | None
     release: Release | None
     evidence: Audit | None
@@ -145,6 +157,11 @@ class Recommendation:
         return tuple(found)
 
     @property
+    def measure(self) -> str:
+        """The measure of use by which releases were compared, by its name."""
+        return MEASURES[self.published]
+
+    @property
     def limits(self) -> str:
         """The limits in a sentence's part."""
         people = {0: "nobody", 1: "at most one person"}.get(self.max_exposed, f"at most {self.max_exposed} people")
@@ -156,17 +173,17 @@ class Recommendation:
         if self.chosen is not None:
             one = self.chosen
             return (
-                f"{one.label}: the error of the counts is {one.loss:.0%}. With draws and row orders other than those of the search, "
+                f"{one.label}: the error of the {self.published} is {one.loss:.0%}. With draws and row orders other than those of the search, "
                 f"{one.exposed:,} of {one.people:,} people are exposed, and the upper limit of the advantage over chance is "
                 f"{one.advantage.high:.2f}."
             )
         if not self.finished:
             return f"No release is confirmed yet with {self.limits}."
-        said = f"Nothing that was tried meets the limits: {self.limits}, and an error of counts below {self.max_loss:.0%}."
+        said = f"Nothing that was tried meets the limits: {self.limits}, and an error of {self.published} below {self.max_loss:.0%}."
         least = min(self.tried, key=lambda one: (one.exposed, one.advantage.high))
         return (
             f"{said} The least risky is {least.label}: {least.exposed:,} people exposed, an upper limit of "
-            f"{least.advantage.high:.2f}, and an error of counts of {least.loss:.0%}."
+            f"{least.advantage.high:.2f}, and an error of {self.published} of {least.loss:.0%}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -179,7 +196,8 @@ class Recommendation:
                 "max_advantage": self.max_advantage,
                 "max_loss": self.max_loss,
             },
-            "measure": MEASURE,
+            "release": self.published,
+            "measure": self.measure,
             "chosen": None if self.chosen is None else self.chosen.to_json(),
             "done": [] if self.release is None else [asdict(one) for one in self.release.defences],
             "finished": self.finished,
@@ -223,7 +241,7 @@ class Recommendation:
                 "confirmed": one.confirmed,
                 "frontier": id(one) in best,
             }
-            | {name: value for name, value in one.utility.items() if name != MEASURE}
+            | {name: value for name, value in one.utility.items() if name != self.measure}
             for one in self.tried
         ]
         return to_frame(rows, library)
@@ -238,10 +256,16 @@ class Recommendation:
             f"Recommendation({chosen if self.chosen is None else self.chosen.text}; {len(self.tried)} releases tried)"
         )
 
-    @staticmethod
-    def head() -> list[str]:
+    def head(self) -> list[str]:
         """What the columns of `rows` are."""
-        return ["release", "error of counts", "advantage over chance", "people exposed", "attack", "meets the limits"]
+        return [
+            "release",
+            f"error of {self.published}",
+            "advantage over chance",
+            "people exposed",
+            "attack",
+            "meets the limits",
+        ]
 
     def rows(self, tried: Sequence[Candidate]) -> list[list[str]]:
         """Releases in rows, for people to read."""

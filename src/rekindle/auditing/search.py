@@ -12,12 +12,28 @@ from typing import Any, Literal
 
 from rekindle import checks
 from rekindle.attacks import ATTACKS, Attack
-from rekindle.auditing.entry import audit, seconds_of
+from rekindle.auditing.entry import audit, other_windows, seconds_of
 from rekindle.auditing.families import Family, families_of
 from rekindle.auditing.forecast import USUAL_WORK, Forecast, choose, works_of
 from rekindle.auditing.gather import gather
-from rekindle.auditing.plan import Plan, attempts_of, built_in, has_effort, name_of, open_data, within_reach
-from rekindle.auditing.recommendation import AS_GIVEN, Candidate, Recommendation, judge_release
+from rekindle.auditing.plan import (
+    Plan,
+    attempts_of,
+    built_in,
+    has_effort,
+    is_of_flows,
+    name_of,
+    open_data,
+    within_reach,
+)
+from rekindle.auditing.recommendation import (
+    AS_GIVEN,
+    MEASURES,
+    Candidate,
+    Published,
+    Recommendation,
+    judge_release,
+)
 from rekindle.auditing.results import Audit
 from rekindle.auditing.stages import Findings, carry_out
 from rekindle.auditing.store import Store
@@ -26,7 +42,8 @@ from rekindle.auditing.workers import OutOfTime, Runner, workers_of
 from rekindle.defences import Chain, Defence
 from rekindle.errors import InvalidData, RekindleError, Stopped
 from rekindle.evaluation import utility
-from rekindle.model import Counts, Dataset, Flows, Release, Trajectories
+from rekindle.model import Dataset, Flows, Release, Trajectories
+from rekindle.model.calendar import format_step
 from rekindle.progress import Progress, shown_in_notebooks
 
 _SEARCHED = 0.5
@@ -57,6 +74,8 @@ def recommend(
     max_exposed: int = 0,
     max_advantage: float = 0.1,
     max_loss: float = 1.0,
+    release: Published | None = None,
+    window: str | timedelta | None = None,
     families: Iterable[str | Family] | None = None,
     truth: Trajectories | None = None,
     attacks: Iterable[Attack] | None = None,
@@ -84,17 +103,22 @@ def recommend(
     Parameters
     ----------
     data
-        What is to be published, with its truth: a dataset, or the people. See `audit`.
+        What is to be published, with its truth: a dataset, or the people; or a table of counts or flows, with `truth`. See `audit`.
     max_exposed
         How many people may be exposed: more than half of their time recovered, clearly above their own chance score, by any
         attack and in any row order or draw.
     max_advantage
         The upper limit that the advantage over chance may have, for every attack.
     max_loss
-        The error of the counts (`Utility.count_error`) must be below this. 1 is what a release without any number has.
+        The error of the counts (`Utility.count_error`), or of the flows (`Utility.flow_error`), must be below this. 1 is what a
+        release without any number has.
+    release
+        What of a dataset, or of people, is to be published: by default counts, or flows where `window` is given.
+    window
+        How long a window of flows is, such as ``"2h"``: see `audit`.
     families
         What to search: names from `FAMILIES`, or a `Family` of one's own. By default all that suit the data; noise only
-        where the locations are public, since it could not be published otherwise.
+        on counts, and where the locations are public, since it could not be published otherwise.
     truth
         The people, where `data` does not hold them.
     attacks
@@ -133,9 +157,11 @@ def recommend(
     True
     """
     begin = time.monotonic()
-    given, truth = open_data(data, truth, "counts" if isinstance(data, (Dataset, Trajectories)) else None)
-    if isinstance(given, Flows):
-        raise InvalidData("A release of flows cannot be recommended yet; give their counts, or audit the flows.")
+    if release is not None:
+        checks.choice("release", release, tuple(MEASURES))
+    if isinstance(data, (Dataset, Trajectories)) and release is None:
+        release = "counts" if window is None else "flows"
+    given, truth = open_data(data, truth, release, window)
     if truth is None:
         raise InvalidData(
             "Without the truth nobody knows what a release gives away, so none can be recommended; give data that has it."
@@ -152,7 +178,7 @@ def recommend(
     plan = Plan(
         given=given,
         truth=truth,
-        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth),
+        attempts=attempts_of(built_in(ATTACKS) if attacks is None else attacks, truth, flows=is_of_flows(given)),
         defences=[one for each in chosen for one in each.defences[:: math.ceil(len(each.defences) / _ROUNDS)]],
         required=False,
         seeds=_SEEDS if seeds is None else min(seeds, _SEEDS),
@@ -161,6 +187,7 @@ def recommend(
         command=command,
         thorough=False,
         first_seed=checks.whole("seed", seed),
+        unused=tuple(one.window for one in other_windows(data, given)),
     )
     plan = _affordable(plan, attacks is None, budget)
     search = _Search(plan, truth, chosen, left_out, limits, so_far)
@@ -181,6 +208,7 @@ def recommend(
                 evidence = audit(
                     given,
                     truth=truth,
+                    release="flows" if isinstance(given, Flows) else None,
                     attacks=attacks,
                     defences=[] if best.defence is None else [best.defence],
                     seeds=seeds,
@@ -213,7 +241,7 @@ def _affordable(plan: Plan, free: bool, budget: float | None) -> Plan:
     plans = [
         replace(
             plan,
-            attempts=attempts_of(built_in(names, "low"), plan.truth) if free else plan.attempts,
+            attempts=attempts_of(built_in(names, "low"), plan.truth, flows=plan.of_flows) if free else plan.attempts,
             seeds=seeds,
         )
         for names in (fast + slow, fast)
@@ -272,7 +300,9 @@ class _Search:
         so_far: Callable[[Recommendation], None] | None,
     ) -> None:
         self._plan, self._people, self._limits, self._so_far = plan, people, limits, so_far
-        self._counts = plan.given if isinstance(plan.given, Counts) else people.counts()
+        self._published: Published = "flows" if plan.of_flows else "counts"
+        own = people.flows() if plan.of_flows else people.counts()
+        self._true = own if isinstance(plan.given, Release) else plan.given
         self._families, self._left_out = families, dict(left_out)
         self._losses: dict[int, dict[str, tuple[Defence, float]]] = {}
         # By the name of the release; None where nothing was left to attack.
@@ -338,14 +368,19 @@ class _Search:
         return found
 
     def _loss(self, defence: Defence) -> float | None:
-        """The error of the counts in the first draw; None where the defence cannot be applied."""
+        """The error of the counts or flows in the first draw; None where the defence cannot be applied."""
         one = defence.seeded(self._plan.first_seed)
         try:
-            release = one(self._people if one.needs_people else self._plan.given)
+            release = self._protect(one)
         except RekindleError as error:
             self._left_out[defence.label] = str(error)
             return None
-        return utility(self._counts, release, scale=one.scale).count_error
+        return utility(self._true, release, scale=one.scale).to_json()[MEASURES[self._published]]
+
+    def _protect(self, defence: Defence) -> Release:
+        if isinstance(self._plan.given, Flows):
+            return defence.of_flows(self._people)
+        return defence(self._people if defence.needs_people else self._plan.given)
 
     def _judge(self, asked: Sequence[tuple[str, Defence]], runner: Runner) -> None:
         """Attack releases side by side, and keep what was found of each."""
@@ -353,11 +388,11 @@ class _Search:
         carry_out(found, runner)
         audited = gather(found)
         risks = {one.name: one for one in audited.releases}
-        self._tried[audited.given.name] = judge_release(audited.given, AS_GIVEN, None, self._limits)
+        self._tried[audited.given.name] = judge_release(audited.given, AS_GIVEN, None, self._limits, self._published)
         self._left_out |= audited.left_out
         for family, defence in asked:
             risk = risks.get(defence.describe())
-            judged = None if risk is None else judge_release(risk, family, defence, self._limits)
+            judged = None if risk is None else judge_release(risk, family, defence, self._limits, self._published)
             self._tried[defence.describe()] = judged
         if self._so_far is not None:
             self._so_far(self.result(ended=False))
@@ -369,7 +404,7 @@ class _Search:
         if risk is None:
             self._failed.append(f"{best.label} could not be confirmed: with other draws nothing is left to publish.")
         else:
-            again = judge_release(risk, best.family, best.defence, self._limits)
+            again = judge_release(risk, best.family, best.defence, self._limits, self._published)
             if again.meets and not evidence.unfinished and again.loss < self._limits["max_loss"]:
                 self._tried[name] = replace(best, confirmed=True)
                 self._chosen, self._evidence = replace(again, confirmed=True), evidence
@@ -397,6 +432,7 @@ class _Search:
         release = None if self._chosen is None else self._publish(self._chosen.defence)
         return Recommendation(
             **self._limits,
+            published=self._published,
             chosen=self._chosen,
             release=release,
             evidence=self._evidence,
@@ -412,11 +448,16 @@ class _Search:
         given = self._plan.given
         if defence is None:
             return given if isinstance(given, Release) else Release.of(given)
-        defence = defence.for_publication()
-        return defence(self._people if defence.needs_people else given)
+        return self._protect(defence.for_publication())
 
     def _notes(self) -> Iterable[str]:
         yield from self._failed
+        if self._plan.unused:
+            windows = " and ".join(format_step(one) for one in self._plan.unused)
+            yield (
+                f"The dataset also publishes flows over {windows}. Together they give away more than one window alone, by which "
+                "releases are judged here: audit what you publish together."
+            )
         if self.out_of_time:
             yield "The time was up before the search came to its end: something less lossy may meet the limits."
         if self.gave_up:
@@ -437,6 +478,7 @@ class _Search:
         return {
             "name": plan.name,
             "command": plan.command,
+            "window": format_step(plan.given.calendar.step) if plan.of_flows else None,
             "families": list(dict.fromkeys(one.name for one in self._families)),
             "people": self._people.people,
             "search": {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from rekindle.auditing import AUDIT, FAMILIES, Candidate, Forecast, Recommendation, begin_output
 from rekindle.auditing import recommend as run_recommend
-from rekindle.auditing.recommendation import MEASURE
 from rekindle.cli.audit import FAILED_GATE, NUMBERS, REPORT, SENSITIVE, Attacks, make_attacks, resumable
 from rekindle.cli.console import console, note, print_json, say, table
 from rekindle.cli.defend import show_budgets
@@ -27,6 +26,7 @@ from rekindle.cli.options import (
     Seed,
     Seeds,
     TimeBudget,
+    Window,
     Workers,
 )
 from rekindle.cli.running import in_flags
@@ -63,9 +63,16 @@ def recommend(
     max_loss: Annotated[
         float,
         typer.Option(
-            min=0.001, help="The error of the counts must be below this; an empty release has an error of 1."
+            min=0.001, help="The error of the counts or flows must be below this; an empty release has an error of 1."
         ),
     ] = 1.0,
+    published: Annotated[
+        Literal["counts", "flows"] | None,
+        typer.Option(
+            "--release", help="What is published. Default: counts, or flows with --window.", show_default=False
+        ),
+    ] = None,
+    window: Window = None,
     family: Annotated[
         list[str] | None,
         typer.Option(help=f"What to search: {', '.join(FAMILIES)}; may be repeated. Default: all but laplace."),
@@ -146,6 +153,8 @@ def recommend(
                 max_exposed=max_exposed,
                 max_advantage=max_advantage,
                 max_loss=max_loss,
+                release=published,
+                window=window,
                 families=family,
                 attacks=attacks,
                 announce=announce,
@@ -188,13 +197,13 @@ def _show(found: Recommendation, context: typer.Context) -> None:
         table("The frontier of risk and use, as the search saw it", found.head(), found.rows(found.frontier))
     )
     if found.chosen is not None:
-        console.print(table("What a reader loses", ["", "release"], _use(found.chosen)))
+        console.print(table("What a reader loses", ["", "release"], _use(found.chosen, found.measure)))
 
 
-def _use(chosen: Candidate) -> list[list[str]]:
+def _use(chosen: Candidate, measure: str) -> list[list[str]]:
     rows = []
     for metric in UTILITIES:
-        chosen_by = ", by which releases were compared" if metric.name == MEASURE else ""
+        chosen_by = ", by which releases were compared" if metric.name == measure else ""
         meaning = f"{metric.meaning} ({metric.unit}, {metric.direction} is better{chosen_by})"
         rows.append([meaning, f"{chosen.utility[metric.name]:.3f}"])
     return rows
@@ -205,12 +214,23 @@ def _commands(found: Recommendation, dataset: Path, context: typer.Context) -> d
     if found.chosen is None or found.evidence is None:
         return {}
     typed, settings = context.params, found.evidence.settings
-    release = ["rekindle", "defend", str(dataset), "--defence", found.chosen.text]
+    which = ["--release", found.published]
+    which += ["--window", found.settings["window"]] if found.settings["window"] is not None else []
+    release = ["rekindle", "defend", str(dataset), *which, "--defence", found.chosen.text]
     if typed["public_locations"]:
         release.append("--public-locations")
     if typed["locations"] is not None:
         release += ["--locations", str(typed["locations"])]
-    evidence = ["rekindle", "audit", str(dataset), "--defence", found.chosen.text, "--seed", str(settings["seed"])]
+    evidence = [
+        "rekindle",
+        "audit",
+        str(dataset),
+        *which,
+        "--defence",
+        found.chosen.text,
+        "--seed",
+        str(settings["seed"]),
+    ]
     evidence += [word for name in typed["attack"] or settings["attacks"] for word in ("--attack", name)]
     efforts = {one["effort"] for one in settings["attacks"].values() if "effort" in one}
     evidence += [word for effort in efforts for word in ("--effort", effort)]

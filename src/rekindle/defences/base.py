@@ -15,6 +15,7 @@ import numpy as np
 
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.model import AppliedDefence, Calendar, Counts, Flows, Release, Trajectories
+from rekindle.model.calendar import parse_step
 
 FACTS = [one.name for one in dataclasses.fields(AppliedDefence) if one.name not in ("name", "settings", "label")]
 
@@ -84,7 +85,7 @@ class Defence(ABC):
         truth
             The people. They are left unchanged.
         window, stayers
-            As in `Trajectories.flows`; by default windows of a step.
+            As in `Trajectories.flows`; by default windows of a step, and never shorter ones: longer steps make longer windows.
         all_pairs
             As in `Release.of`.
         """
@@ -95,6 +96,8 @@ class Defence(ABC):
                 break  # what it does to numbers would be lost, so that the one that needs the people refuses
             done += (left[0].applied(),)
             truth = left.pop(0).coarsen(truth)
+        if window is not None and parse_step(window) < truth.calendar.step:
+            window = None
         release = Release.of(truth.flows(window, stayers=stayers), done, all_pairs=all_pairs)
         for one in left:
             release = one(release)

@@ -96,6 +96,8 @@ def score_releases(
     train, labels = groups.publish(pairs, random), np.repeat([1, 0], len(others))
     mean, spread = train.mean(axis=0), train.std(axis=0)
     varies = spread > 0
+    if not varies.any():  # all is withheld, with the person and without
+        return np.zeros(len(releases)), 0.0
 
     def standard(values: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.asarray(((values - mean) / np.where(varies, spread, 1.0))[:, varies], np.float32)

@@ -28,6 +28,7 @@ _MOST_NUMBERS = 1_000_000
 _LEAST_DRAWS = 200
 _SYNTHETIC = 5_000
 _TESTS = 100
+_KNOWN_PAIRS = " Between which locations anyone went is taken to be known."
 _SAME_DRAWS = 10
 """Where nothing is random, every draw is the same."""
 
@@ -195,7 +196,7 @@ def infer_membership(
     Parameters
     ----------
     release
-        What is published; of flows, the exact test only.
+        What is published, counts or flows.
     truth
         The people in it, at their original resolution.
     defence
@@ -237,10 +238,6 @@ def infer_membership(
     checks.seed(seed)
     published = release if isinstance(release, Release) else Release.of(release)
     if published.pairs is not None:
-        if method != "exact":
-            raise InvalidData(
-                "Of a release of flows, who is in it is told by the exact test only, not by classifiers."
-            )
         truth = truth.during(published.moments)
     chain = Chain([defence if defence is not None else rebuild_defence(published.defences)])
     _refuse_unexplained(published, truth, chain, defence)
@@ -254,7 +251,7 @@ def _refuse_unexplained(release: Release, truth: Trajectories, chain: Chain, giv
     """A release that is not what its defence makes of the truth cannot be drawn again."""
     if given is not None or chain.defences:
         return
-    fits = release.locations == truth.locations and release.moments.steps == truth.steps
+    fits = release.locations == truth.locations and release.moments == truth.calendar
     if not fits or not np.array_equal(release.values, _numbers(release, truth)[0]):
         raise InvalidSetting(
             "The release is not the counts or flows of the truth, and does not say what was done to them: releases with and without "
@@ -283,10 +280,6 @@ def exact_membership(
     targets, draws, seed, progress
         As in `infer_membership`.
     """
-    if people.locations != release.locations or people.calendar != release.moments:
-        raise InvalidData(
-            "The truth, at the resolution of the defence, has other locations or steps than the release."
-        )
     channel = Channel.of(defence, release.calendar)
     counts, columns = _numbers(release, people)
     random = np.random.default_rng([seed, 1])
@@ -318,7 +311,7 @@ def exact_membership(
     budget = channel.noise.budget(release.calendar, Chain([defence]).defences) if channel.noise is not None else None
     note = "The attacker knows where everyone else was, and how the numbers were protected."
     if release.pairs is not None:
-        note += " Between which locations anyone went is taken to be known."
+        note += _KNOWN_PAIRS
     if channel.included < 1:
         note += " Who else was drawn for the sample is known too."
     return Membership(
@@ -335,19 +328,28 @@ def exact_membership(
 
 def _numbers(release: Release, people: Trajectories) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The true numbers of a release, and the column of the number that each person is in: (people, rows), -1 for none."""
+    columns = _columns(release, people)
+    rows = np.broadcast_to(np.arange(columns.shape[1]), columns.shape)
+    numbers = np.zeros((columns.shape[1], release.values.shape[1]))
+    np.add.at(numbers, (rows[columns >= 0], columns[columns >= 0]), 1)
+    return numbers, columns
+
+
+def _columns(release: Release, people: Trajectories) -> NDArray[np.int64]:
+    """In which column of a release each person is counted, at each step or in each window: (people, rows), -1 for none."""
+    if people.locations != release.locations or people.calendar != release.moments:
+        raise InvalidData(
+            "The truth, at the resolution of the defence, has other locations or steps than the release."
+        )
     cells = people.cells.astype(np.int64)
     if release.pairs is None:
-        return people.counts().values.astype(np.float64), np.where(cells == AWAY, -1, cells)
+        return np.where(cells == AWAY, -1, cells)
     base = len(people.locations) + 1
     listed = (release.pairs[:, 0] + 1) * base + release.pairs[:, 1] + 1
     gone = (cells[:, :-1] + 1) * base + cells[:, 1:] + 1
     order = np.argsort(listed)
     at = order[np.searchsorted(listed, gone, sorter=order) % len(listed)]
-    columns = np.where(listed[at] == gone, at, -1)
-    rows = np.broadcast_to(np.arange(columns.shape[1]), columns.shape)
-    numbers = np.zeros((columns.shape[1], len(listed)))
-    np.add.at(numbers, (rows[columns >= 0], columns[columns >= 0]), 1)
-    return numbers, columns
+    return np.where(listed[at] == gone, at, -1)
 
 
 def _classified(
@@ -368,7 +370,7 @@ def _classified(
     people = chain.coarsen(truth)
     random = np.random.default_rng([seed, 2])
     order = random.permutation(people.people)
-    traces = _traces(people)
+    traces = _traces(release, people)
     counted = np.diff(traces.indptr)
     order = order[counted[order] > 0]
     tested = order
@@ -377,7 +379,9 @@ def _classified(
         tested, pool = order[half:], traces[order[:half]]
         known_people = "The attacker has the traces of half of the people, who are not in the releases."
     elif method == "knock-knock" and reference is not None:
-        pool = _traces(chain.coarsen(reference))
+        if release.pairs is not None:
+            reference = reference.during(release.moments)
+        pool = _traces(release, chain.coarsen(reference))
         known_people = f"The attacker has the traces of {reference.people} other people."
     else:
         pool, known_people = traces[:0], "The attacker has the release alone."
@@ -401,6 +405,7 @@ def _classified(
         if progress is not None:
             progress(at + 1, number)
     note = f"{known_people} {known:.0%} of the person's points are known. Groups of {size} people."
+    note += _KNOWN_PAIRS if release.pairs is not None else ""
     return Membership(method, _ranked(found), size, _TESTS, None, None, None, note)
 
 
@@ -421,12 +426,12 @@ def _classify(
     return scores[: len(with_person)], scores[len(with_person) :]
 
 
-def _traces(people: Trajectories) -> csr_array:
-    """In which numbers of a release each person is counted: (people, steps x locations) sparse."""
-    rows, steps = np.nonzero(people.cells != AWAY)
-    columns = steps * len(people.locations) + people.cells[rows, steps]
-    shape = (people.people, people.steps * len(people.locations))
-    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+def _traces(release: Release, people: Trajectories) -> csr_array:
+    """In which numbers of a release each person is counted: (people, rows x columns of the release) sparse."""
+    columns = _columns(release, people)
+    rows, steps = np.nonzero(columns >= 0)
+    numbers = steps * release.values.shape[1] + columns[rows, steps]
+    return csr_array((np.ones(len(rows)), (rows, numbers)), shape=(people.people, release.values.size))
 
 
 def _ranked(found: list[PersonMembership]) -> tuple[PersonMembership, ...]:

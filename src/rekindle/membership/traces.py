@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.spatial import Delaunay, QhullError
 
 from rekindle.membership.channel import Channel
-from rekindle.model import Locations, Release
+from rekindle.model import AWAY, Locations, Release
 
 PLACES = 10
 """Locations that a synthetic person visits."""
@@ -36,7 +36,7 @@ def synthesise(
 
     Returns
     -------
-    (number, steps x locations) sparse: in which numbers of the release each is counted.
+    (number, rows x columns of the release) sparse: in which numbers of the release each is counted.
 
     Notes
     -----
@@ -44,21 +44,24 @@ def synthesise(
     the marginals are log(p / min p + 1), and where they are noisy p^q, with q raised until their variance is that of a
     normalised uniform vector. The number of visits is exponential. Its mean is refined in up to five rounds: invent
     people, protect their counts alike, compare the totals. Each person visits a connected set of ten locations, grown from
-    a first one over Delaunay neighbours.
+    a first one over Delaunay neighbours. Of flows, each person goes between these ten, from and to those that the flows
+    between them say; whether one flow begins where the last one ended is not looked at.
     """
     published = np.nan_to_num(release.values)
     withheld, noisy = bool(release.withheld.any()), bool((published < 0).any() or (published % 1).any())
-    places = _marginal(published.sum(axis=0), withheld, noisy)
+    columns = _marginal(published.sum(axis=0), withheld, noisy)
+    pairs = release.pairs
+    places = columns if pairs is None else _ends(columns, pairs, len(release.locations))
     times = _marginal(published.sum(axis=1), withheld, noisy)
     neighbours = _neighbours(release.locations)
     total = max(published.sum(), 1.0)
     mean = total / people
 
     def invent(size: int) -> csr_array:
-        found = [_person(places, times, neighbours, mean, random) for _ in range(size)]
+        found = [_person(places, columns, pairs, times, neighbours, mean, random) for _ in range(size)]
         rows = np.repeat(np.arange(size), [len(steps) for steps, _ in found])
-        columns = np.concatenate([steps * len(places) + locations for steps, locations in found])
-        return csr_array((np.ones(len(rows)), (rows, columns)), shape=(size, published.size))
+        numbers = np.concatenate([steps * len(columns) + which for steps, which in found])
+        return csr_array((np.ones(len(rows)), (rows, numbers)), shape=(size, published.size))
 
     for _ in range(ROUNDS):
         counts = np.asarray(invent(people).sum(axis=0), np.float64)
@@ -79,6 +82,13 @@ def _marginal(sums: NDArray[np.float64], withheld: bool, noisy: bool) -> NDArray
     elif noisy:
         share = _sharpened(share)
     return np.asarray(share / share.sum())
+
+
+def _ends(columns: NDArray[np.float64], pairs: NDArray[np.int64], locations: int) -> NDArray[np.float64]:
+    """How often people begin or end a window in each location, from how often they go between two."""
+    here = pairs != AWAY
+    found = np.bincount(pairs[here], np.broadcast_to(columns[:, None], pairs.shape)[here], locations)
+    return np.asarray(found / found.sum())
 
 
 def _sharpened(share: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -107,6 +117,8 @@ def _neighbours(locations: Locations) -> list[NDArray[np.int64]]:
 
 def _person(
     places: NDArray[np.float64],
+    columns: NDArray[np.float64],
+    pairs: NDArray[np.int64] | None,
     times: NDArray[np.float64],
     neighbours: list[NDArray[np.int64]],
     mean: float,
@@ -122,5 +134,10 @@ def _person(
         around -= set(chosen)
     visits = int(np.clip(np.ceil(random.exponential(mean)), 1, (times > 0).sum()))
     steps = np.sort(random.choice(len(times), visits, replace=False, p=times))
-    weight = places[chosen] + 1e-12
-    return steps, np.asarray(random.choice(chosen, visits, p=weight / weight.sum()), np.int64)
+    options = np.array(chosen)
+    if pairs is not None:
+        within = np.isin(pairs, [*chosen, AWAY])
+        # Without stayers, nobody may have gone between any two of them.
+        options = np.flatnonzero(within.all(axis=1) if within.all(axis=1).any() else (pairs == chosen[0]).any(axis=1))
+    weight = columns[options] + 1e-12
+    return steps, np.asarray(random.choice(options, visits, p=weight / weight.sum()), np.int64)

@@ -198,7 +198,9 @@ def _labels(frame: _Frame, points: Sequence[Point], taken: Sequence[_Box]) -> tu
     return leaders, names
 
 
-def privacy_and_use(title: str, points: Sequence[Point], levels: Sequence[tuple[float, str]]) -> Markup:
+def privacy_and_use(
+    title: str, points: Sequence[Point], levels: Sequence[tuple[float, str]], published: str = "counts"
+) -> Markup:
     """Draw every release as a point: loss of use to the right, advantage upwards.
 
     Parameters
@@ -209,6 +211,8 @@ def privacy_and_use(title: str, points: Sequence[Point], levels: Sequence[tuple[
         The release as given has the number 0.
     levels
         Upper limits of the levels of the verdict, and their names.
+    published
+        What the error is of.
     """
     most = max(max(point.error for point in points), 0.5)
     last = next((tick for tick in _ERRORS if tick >= most), most)
@@ -230,7 +234,9 @@ def privacy_and_use(title: str, points: Sequence[Point], levels: Sequence[tuple[
     for tick in (tick for tick in _ERRORS if tick <= last):
         if not xticks or frame.across(_use(tick)) - frame.across(xticks[-1][0]) > _TICK_GAP:
             xticks.append((_use(tick), f"{tick:.0%}" if tick < 10 else f"{tick}x"))
-    drawn += frame.axes(xticks, _percents(frame.y[1]), "error of the published counts →", "advantage over chance")
+    drawn += frame.axes(
+        xticks, _percents(frame.y[1]), f"error of the published {published} →", "advantage over chance"
+    )
     leaders, names = _labels(frame, points, taken)
     drawn += leaders
     for point in sorted(points, key=lambda point: -point.number):
@@ -240,7 +246,7 @@ def privacy_and_use(title: str, points: Sequence[Point], levels: Sequence[tuple[
         drawn.append(
             tag(
                 "g",
-                tag("title", f"{point.name}: {text}, error of counts {point.error:.0%}"),
+                tag("title", f"{point.name}: {text}, error of {published} {point.error:.0%}"),
                 tag("line", class_="whisker", x1=x, x2=x, y1=low, y2=high),
                 tag("circle", cx=x, cy=y, r=_RADIUS),
                 tag("text", str(point.number), class_="inside", x=x, y=y + 4.5, text_anchor="middle"),

@@ -31,7 +31,10 @@ def _page(found: Recommendation) -> str:
         headline=none if found.chosen is None else found.chosen.label,
         answer=found.answer,
         notes=[*found.notes, *(f"Not tried: {name}: {reason}" for name, reason in found.left_out.items())],
-        chart=charts.privacy_and_use("The frontier of risk and use", points, LEVELS) if points else "",
+        chart=charts.privacy_and_use("The frontier of risk and use", points, LEVELS, found.published)
+        if points
+        else "",
+        published=found.published,
         frontier=Table("The frontier", found.head(), rows),
         tried=Table("Everything that was tried", found.head(), found.rows(found.tried)),
     )
