@@ -1,12 +1,13 @@
 """How much memory and processor time does it take to prepare many points, by Polars and by Spark?
 
-Makes a file of points of people who go between home and work, in the order of time, prepares it as `rekindle prepare points`
-does in a process of its own, and reads that process's peak memory. Spark runs with two worker processes on the loopback address, with
-authentication; what counts there is the memory of the driver, Python and Java apart, since workers may be as many as one has. The
+Makes a file of points of people who go between home and work, in the order of time, or takes a dataset as it is downloaded; prepares
+it as `rekindle prepare` does in a process of its own, and reads that process's peak memory. Spark runs with two worker processes on the loopback address, with
+authentication; what counts there is the memory of the driver, Python and Java, since workers may be as many as one has. The
 processor seconds of Spark are those of the driver's Python alone.
 
     python -m benchmarks.prepare                                  # a million points, both engines, compared row by row
     python -m benchmarks.prepare --points 50_000_000 --people 20_000 --engine polars
+    python -m benchmarks.prepare --of geolife FOLDER -- --step 2min --fill nearest
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import rekindle as rk
 from rekindle.memory import points_bytes
 
 DAYS = 7
@@ -57,13 +58,14 @@ def write_points(path: Path, points: int, people: int) -> None:
         writer.close()
 
 
-def spark_folder(folder: Path) -> dict[str, str]:
-    """The environment of a cluster of two worker processes, each with a core and 1 GB, that nobody else can reach."""
+def spark_folder(folder: Path, memory: int) -> dict[str, str]:
+    """The environment of a cluster of two worker processes, each with a core and so many MB, that nobody else can reach."""
     conf = folder / "conf"
     conf.mkdir(mode=0o700)
     settings = {
-        "spark.master": "local-cluster[2,1,1024]",
+        "spark.master": f"local-cluster[2,1,{memory}]",
         "spark.driver.memory": "512m",
+        "spark.executor.memory": f"{memory}m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.authenticate": "true",
@@ -125,47 +127,59 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--people", type=int, default=1_000)
+    parser.add_argument("--of", nargs=2, metavar=("DATASET", "SRC"), help="Instead of points that are made.")
     parser.add_argument("--engine", choices=["polars", "spark", "both"], default="both")
-    parser.add_argument("--fill", choices=["last", "nearest", "linear"], default="last")
-    parser.add_argument("--flows", action="store_true")
+    parser.add_argument("--worker-memory", type=int, default=1024, metavar="MB")
+    parser.add_argument("--csv", action="store_true", help="Write the points that are made as csv.")
+    parser.add_argument("--out", type=Path, help="Keep the datasets in this folder, one for each engine.")
+    parser.add_argument("options", nargs="*", help="Of rekindle prepare, after --.")
     chosen = parser.parse_args()
     found = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        source = folder / "points.parquet"
-        write_points(source, chosen.points, chosen.people)
-        print(f"{chosen.points:,} points of {chosen.people:,} people, {source.stat().st_size / GB:.2f} GB")
-        print("| engine | processor s | microseconds a point | peak GB | estimate / peak |")
-        print("|---|---|---|---|---|")
+        if chosen.of:
+            kind, source = chosen.of
+            print(f"{kind} of {source}")
+        else:
+            kind, source = "points", str(folder / "points.parquet")
+            write_points(Path(source), chosen.points, chosen.people)
+            if chosen.csv:
+                parquet, source = source, str(folder / "points.csv")
+                pl.scan_parquet(parquet).sink_csv(source)
+                Path(parquet).unlink()
+            size = Path(source).stat().st_size / GB
+            print(f"{chosen.points:,} points of {chosen.people:,} people, {size:.2f} GB")
+        print("| engine | processor s | peak GB | driver GB | estimate / driver |")
+        print("|---|---|---|---|---|", flush=True)
         for engine in ("polars", "spark") if chosen.engine == "both" else (chosen.engine,):
-            options = [
-                "--engine",
-                engine,
-                "--fill",
-                chosen.fill,
-                *["--flows"] * chosen.flows,
-                "--memory-limit",
-                "1TB",
-            ]
-            command = [sys.executable, "-m", "rekindle", "prepare", "points", str(source), str(folder / engine)]
-            seconds, peaks = measure([*command, *options], spark_folder(folder) if engine == "spark" else {})
+            found[engine] = (chosen.out or folder) / engine
+            command = [sys.executable, "-m", "rekindle", "prepare", kind, source, str(found[engine])]
+            options = ["--engine", engine, *chosen.options, "--memory-limit", "1TB"]
+            environment = spark_folder(folder, chosen.worker_memory) if engine == "spark" else {}
+            seconds, peaks = measure([*command, *options], environment)
             shown = ", ".join(f"{kind} {peak / GB:.2f}" for kind, peak in peaks.items())
-            estimate = points_bytes(str(source), engine) / peaks["Python"]
-            print(f"| {engine} | {seconds:.1f} | {seconds / chosen.points * 1e6:.2f} | {shown} | {estimate:.2f} |")
-            found[engine] = folder / engine
+            driver = sum(peaks.get(one, 0) for one in ("Python", "driver's Java"))
+            estimate = points_bytes(source, engine) / driver
+            print(f"| {engine} | {seconds:.1f} | {shown} | {driver / GB:.2f} | {estimate:.2f} |", flush=True)
         if len(found) == 2:
-            same = [table(found["polars"], one).equals(table(found["spark"], one)) for one in ("truth", "counts")]
-            locations = [rk.read_locations(one / "locations.parquet") for one in found.values()]
-            print(f"same truth: {same[0]}, same counts: {same[1]}, same locations: {locations[0] == locations[1]}")
+            for one in ("truth", "counts", "locations", *["flows"] * ("--flows" in chosen.options)):
+                rows = [table(at, one) for at in found.values()]
+                print(f"{one}: {different(*rows)} of {rows[0].height:,} rows differ")
 
 
 def table(folder: Path, name: str) -> pl.DataFrame:
-    """All rows of a table, in order and with the plainest types."""
+    """All rows of a table with the plainest types."""
     where = folder / f"{name}.parquet" if (folder / f"{name}.parquet").exists() else folder / name / "*.parquet"
-    rows = pl.read_parquet(where).with_columns(
-        pl.col("datetime").cast(pl.Datetime("ms")), pl.col("location").cast(pl.String)
+    rows = pl.read_parquet(where)
+    return rows.with_columns(cs.datetime().cast(pl.Datetime("ms")), cs.enum().cast(pl.String))
+
+
+def different(one: pl.DataFrame, other: pl.DataFrame) -> int:
+    """How many rows are in one table alone."""
+    return sum(
+        left.join(right, on=left.columns, how="anti", nulls_equal=True).height
+        for left, right in ((one, other), (other, one))
     )
-    return rows.sort(rows.columns)
 
 
 if __name__ == "__main__":

@@ -209,24 +209,22 @@ def counts_of_size(data: Counts | Flows | Release, people: int | None) -> Counts
 def points_bytes(source: str, engine: str = "polars") -> int:
     """About how much memory it takes to prepare raw points, by the size of their files once they are unpacked.
 
-    Files of GeoLife and Cabspotting are read whole; others piece by piece, and Spark reads them elsewhere.
+    Polars reads them piece by piece. Spark reads them elsewhere; here are its Python and the Java beside it.
     """
+    if engine == "spark":
+        return _PREPARING + _JAVA
     if not Path(source).exists():
         files = [Path(name) for name in glob.glob(source, recursive=True)]
     else:
         files = list(Path(source).rglob("*")) if Path(source).is_dir() else [Path(source)]
-    sizes = {True: 0, False: 0}
-    for file in files:
-        if file.is_file():
-            sizes[file.suffix in _READ_WHOLE] += _unpacked(file)
-    streamed = 0 if engine == "spark" else min(2 * sizes[False], _PIECES) + sizes[False] // 10
-    return _PREPARING + sizes[True] + streamed
+    unpacked = sum(_unpacked(file) for file in files if file.is_file())
+    return _PREPARING + min(2 * unpacked, _PIECES) + unpacked // 10
 
 
 _PREPARING = 320 * 2**20
 """What the process takes there: it draws a picture, too."""
 
-_READ_WHOLE = (".plt", ".zip", ".txt")
+_JAVA = 640 * 2**20
 _PIECES = 600 * 2**20
 """What pieces of a stream, and a part of the people, take at most."""
 _PACKED = 6

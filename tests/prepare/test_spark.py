@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-from tests.sources.raw import some_points, some_porto_rows, write_cabs, write_geolife, write_porto
+from tests.sources.raw import some_points, some_porto_rows, write_cabs, write_geolife, write_porto, zipped
 
-from rekindle.errors import InvalidFile, InvalidSetting
+from rekindle.errors import InvalidData, InvalidFile, InvalidSetting
 from rekindle.io import read_dataset
 from rekindle.io.safety.folders import read_mark
 from rekindle.model import Locations
@@ -58,31 +58,82 @@ def assert_same(ours, spark):
         assert np.array_equal(spark.positions, ours.positions, equal_nan=True)
 
 
-@pytest.mark.parametrize("align", ["first-record", "day"])
-def test_geolife(tmp_path, align):
-    points = read_geolife(write_geolife(tmp_path, people=3))
-    settings = {"step": "10min", "months": 1, "min_days": 3.0, "align": align}
-    ours = prepare_geolife(points, **settings)
-    assert ours.truth.people >= 2
-    assert_same(ours, prepare_geolife(points, engine="spark", **settings))
-    if align == "day":
-        settings |= {"max_gap": "3h", "places": Grid(outside="away")}
-        ours = prepare_geolife(points, **settings)
-        assert not ours.truth.counted.all()
-        assert_same(ours, prepare_geolife(points, engine="spark", **settings))
+@pytest.fixture
+def handed(monkeypatch, session):
+    """How many rows the driver was handed, each time it asked."""
+    found = []
+    kind = type(session.range(1))
+    whole = kind.toArrow
+
+    def counting(frame):
+        table = whole(frame)
+        found.append(table.num_rows)
+        return table
+
+    monkeypatch.setattr(kind, "toArrow", counting)
+    return found
 
 
-def test_porto(tmp_path):
-    points = read_porto(write_porto(tmp_path / "train.csv", some_porto_rows()))
-    ours = prepare_porto(points, days=2)
-    assert 1 < ours.truth.people < 6
-    assert_same(ours, prepare_porto(points, days=2, engine="spark"))
+def on_both(read, source, **settings):
+    """The points of a source, read by Polars and by Spark."""
+    ours, spark = (read(source, engine=engine, **settings) for engine in ("polars", "spark"))
+    assert spark.frame.implementation.is_spark_like()
+    assert (spark.timezone, spark.info) == (ours.timezone, ours.info)
+    return ours, spark
 
 
-def test_cabspotting(tmp_path):
-    points = read_cabspotting(write_cabs(tmp_path))
+def test_geolife(tmp_path, monkeypatch, handed):
+    monkeypatch.setattr("rekindle.sources.lines.BATCH_BYTES", 20_000)  # several tasks
+    ours, spark = on_both(read_geolife, write_geolife(tmp_path, people=3))
+    settings = {"step": "10min", "months": 1, "min_days": 3.0}
+    found = prepare_geolife(ours, **settings)
+    assert found.truth.people >= 2
+    on_spark = prepare_geolife(spark, engine="spark", **settings)
+    assert max(handed) < 150 < collect(ours.frame).height
+    assert_same(found, on_spark)
+    _, zipped_points = on_both(read_geolife, zipped(tmp_path, tmp_path / "all.zip"))
+    settings |= {"align": "day", "max_gap": "3h", "places": Grid(outside="away")}
+    found = prepare_geolife(ours, **settings)
+    assert not found.truth.counted.all()
+    assert_same(found, prepare_geolife(zipped_points, engine="spark", **settings))
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train.csv.gz"])
+def test_porto(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("rekindle.sources.porto._PIECE_BYTES", 20_000)  # several tasks
+    ours, spark = on_both(read_porto, write_porto(tmp_path / name, some_porto_rows()))
+    found = prepare_porto(ours, days=2)
+    assert 1 < found.truth.people < 6
+    assert_same(found, prepare_porto(spark, days=2, engine="spark"))
+
+
+def test_cabspotting(tmp_path, monkeypatch):
+    monkeypatch.setattr("rekindle.sources.lines.BATCH_BYTES", 10_000)  # several tasks
+    ours, spark = on_both(read_cabspotting, write_cabs(tmp_path))
     settings = {"start": datetime(2008, 5, 18), "days": 2, "min_coverage": 0.2, "places": Grid(cell_km=2)}
-    assert_same(prepare_points(points, **settings), prepare_points(points, engine="spark", **settings))
+    assert_same(prepare_points(ours, **settings), prepare_points(spark, engine="spark", **settings))
+
+
+def test_bad_lines_and_files_are_named_by_spark_too(tmp_path):
+    write_cabs(tmp_path, cabs=1)
+    (tmp_path / "new_b.txt").write_text("37.7 -122.3 0 1213084600\n37.7 -222.3 0 1213084600\n")
+    (tmp_path / "new_c.txt").write_text("")
+    with pytest.raises(InvalidFile, match=r"new_b.txt: line 2: coordinates out of range \(person 'b', time"):
+        read_cabspotting(tmp_path, engine="spark")
+    _, spark = on_both(read_cabspotting, tmp_path, skip_bad=True)
+    assert spark.info["skipped"] == {"coordinates out of range": 1, "file without points": 1}
+
+
+def test_a_file_that_a_worker_cannot_read(tmp_path, monkeypatch):
+    file = write_geolife(tmp_path, people=1, days=2) / "gone.plt"
+    from rekindle.sources import geolife
+    from rekindle.sources.lines import File
+
+    found = [*geolife._files(tmp_path), File(file, 1, "000", 9)]
+    monkeypatch.setattr(geolife, "_files", lambda _: found)
+    for engine in ("polars", "spark"):
+        with pytest.raises(InvalidData, match=r"gone.plt: .*(No such file|does not exist)"):
+            read_geolife(tmp_path, engine=engine)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -147,23 +198,13 @@ def test_a_clock_change(tmp_path):
 @pytest.mark.parametrize(
     ("fill", "max_gap", "kind"), [("nearest", "3h", "towers"), ("linear", "3h", "grid"), ("last", "auto", "h3")]
 )
-def test_the_dataset_is_written_by_the_workers(tmp_path, monkeypatch, session, fill, max_gap, kind):
+def test_the_dataset_is_written_by_the_workers(tmp_path, handed, fill, max_gap, kind):
     """The driver is handed nothing that has a row for each point, and the folder is the same dataset."""
     table = some_points()
     table.write_parquet(tmp_path / "points.parquet")
     lat_lng = table.select("lat", "lng").unique().sort("lat", "lng")[::40].to_numpy()
     towers = Towers(Locations.from_lat_lng(lat_lng))
     places = {"towers": towers, "grid": Grid(cell_km=1, outside="away"), "h3": H3Cells(resolution=8)}[kind]
-    handed = []
-    kind_of_frame = type(session.range(1))
-    whole = kind_of_frame.toArrow
-
-    def counting(frame):
-        found = whole(frame)
-        handed.append(found.num_rows)
-        return found
-
-    monkeypatch.setattr(kind_of_frame, "toArrow", counting)
     found = []
     for engine in ("polars", "spark"):
         points = read_points(tmp_path / "points.parquet", engine=engine)
@@ -174,6 +215,9 @@ def test_the_dataset_is_written_by_the_workers(tmp_path, monkeypatch, session, f
     assert max(handed) <= max(ours.calendar.steps, len(ours.locations), 100) < table.height
     assert (spark.truth, spark.counts, spark.flows, spark.info) == (ours.truth, ours.counts, ours.flows, ours.info)
     assert spark.locations == ours.locations
+    for part in ({"people": 2, "seed": 1}, {"days": slice(1, 3)}, {"people": ["p1"], "days": 1}):
+        ours, spark = (read_dataset(tmp_path / engine, **part) for engine in ("polars", "spark"))
+        assert (spark.truth, spark.counts, spark.flows) == (ours.truth, ours.counts, ours.flows)
     kinds = {path.name for path in (tmp_path / "spark").iterdir()}
     assert {"truth", "counts", "flows", "filled"} <= kinds
     assert not {"truth.parquet", "counts.parquet"} & kinds

@@ -1,3 +1,4 @@
+import gc
 import zipfile
 from datetime import datetime, timedelta
 
@@ -49,7 +50,27 @@ def test_zip_that_climbs_out_is_refused(tmp_path, name):
         read_geolife(tmp_path / "bad.zip", skip_bad=True)
 
 
-def test_progress_counts_files(tmp_path):
+@pytest.mark.parametrize("size", [1, 3_000, 20_000])
+def test_batches_do_not_matter(tmp_path, monkeypatch, size):
+    write_geolife(tmp_path, people=2, days=3)
+    whole = collect(read_geolife(tmp_path).frame)
+    monkeypatch.setattr("rekindle.sources.lines.BATCH_BYTES", size)
+    assert collect(read_geolife(tmp_path).frame).equals(whole)
+
+
+def test_the_rows_stay_as_long_as_something_is_made_of_them(tmp_path, monkeypatch):
+    (tmp_path / "kept").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "kept"))
+    write_plt(tmp_path, "000", walk())
+    later = read_geolife(tmp_path).frame.select("lat")
+    assert collect(later).height == 3
+    del later
+    gc.collect()
+    assert not list((tmp_path / "kept").iterdir())
+
+
+def test_progress_counts_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("rekindle.sources.lines.BATCH_BYTES", 800)
     write_plt(tmp_path, "000", walk())
     write_plt(tmp_path, "000", walk(T0 + timedelta(days=1)))
     write_plt(tmp_path, "001", walk())

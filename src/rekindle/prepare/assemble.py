@@ -148,8 +148,7 @@ class Prepared:
             out = tables.Writer(folder, self.locations, calendar)
             out.write("counts", tables.counts_of(self.spells, calendar))
             if flows:
-                moves = tables.flows_of(self.spells, calendar)
-                out.write("flows", moves.frame, ("origin", "destination"))
+                out.write("flows", tables.flows_of(self.spells, calendar), ("origin", "destination"))
             out.write_truth(self.spells, filled=self.filled_most > 0)
             out.write_shares(self.spells)
             if picture is not None:

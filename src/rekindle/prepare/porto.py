@@ -24,7 +24,7 @@ from rekindle.prepare.window import (
     step_of,
     window,
 )
-from rekindle.sources.engine import Engine, Frame, Parts, collect
+from rekindle.sources.engine import Engine, Frame, Parts, collect, computed
 from rekindle.sources.points import Points, floor_divide
 
 
@@ -70,11 +70,11 @@ def prepare_porto(
     end = begin + days * DAY_SECONDS
     steps = (end - begin) // seconds + 1
     within = trips.filter((nw.col("time") >= begin) & (nw.col("time") < end))
-    busy = Parts.whole(select.above_average(within)) if busy_only else None
+    busy = computed(select.above_average(within)) if busy_only else None
 
     def records_of(part: Frame) -> Frame:
         part = part.filter((nw.col("time") >= begin) & (nw.col("time") < begin + steps * seconds))
-        part = part if busy is None else part.join(busy.frame, on="person", how="semi")
+        part = part if busy is None else part.join(busy, on="person", how="semi")
         return with_neighbours(
             sample(part.with_columns(step=floor_divide(nw.col("time") - begin, seconds)), ["person"])
         )

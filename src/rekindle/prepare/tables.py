@@ -18,6 +18,7 @@ from rekindle.sources.engine import (
     Parts,
     beside,
     collect,
+    computed,
     each_step,
     on_spark,
     with_names,
@@ -55,13 +56,12 @@ def _counts(spells: Frame) -> Frame:
     return each_step(counts.filter(nw.col("count") > 0), "begin", "until").select("step", "location", "count")
 
 
-def flows_of(spells: Parts, calendar: Calendar) -> Parts:
+def flows_of(spells: Parts, calendar: Calendar) -> Frame:
     """`step` at which a window begins, `origin`, `destination` and `count`; zeros as in tables of flows."""
     windows = (calendar.steps or 0) - 1
     keys = ["step", "origin", "destination"]
     of_parts = spells.map(lambda part: _moves(part, windows))
-    kept = Parts.whole(of_parts.frame.group_by(*keys).agg(nw.col("count").sum()))
-    moves = kept.frame
+    moves = computed(of_parts.frame.group_by(*keys).agg(nw.col("count").sum()))
     gone = moves.group_by("step", "origin").agg(gone=nw.col("count").sum()).rename({"origin": "location"})
     counts = _counts(spells.frame).filter(nw.col("step") < windows)
     staying = (
@@ -70,13 +70,13 @@ def flows_of(spells: Parts, calendar: Calendar) -> Parts:
         .filter(nw.col("count") > 0)
         .select("step", "count", origin="location", destination="location")
     )
-    flows = Parts.whole(nw.concat([moves.select(*keys, "count"), staying.select(*keys, "count")]))
-    there = set(collect(flows.frame.select("step").unique())["step"])
+    flows = computed(nw.concat([moves.select(*keys, "count"), staying.select(*keys, "count")]))
+    there = set(collect(flows.select("step").unique())["step"])
     empty = [step for step in range(windows) if step not in there]
     if not empty and collect(staying.head(1)).is_empty():
         empty = [0]  # a zero says that stayers would be here, if there were any
     zeros = [0] * len(empty)
-    return flows.then(_with_zeros(flows.frame, step=empty, origin=zeros, destination=zeros))
+    return _with_zeros(flows, step=empty, origin=zeros, destination=zeros)
 
 
 def _moves(spells: Frame, windows: int) -> Frame:

@@ -1,36 +1,44 @@
-"""What Polars and Spark do each in their own way: keep a table, number its steps, call Python on batches, write it.
+"""What Polars and Spark do each in their own way: read files, keep a table, number its steps, call Python on batches, write it.
 
 All else is narwhals, and the same for both.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rekindle.checks import choice
 from rekindle.errors import InvalidData, RekindleError
 from rekindle.frames import name_column
 from rekindle.io.tables.table import write_table
 from rekindle.model import Calendar
+from rekindle.progress import Progress
+from rekindle.sources.spark import spark_session
 
 Engine = Literal["polars", "spark"]
 Frame = nw.LazyFrame[Any]
+Task = TypeVar("Task")
 
 _BUCKETS = 64
 _ROWS_A_PART = 2_000_000
 """Parts of Polars have about that many rows, or those of a person or a 64th of all where that is more."""
 
+_ROWS_A_BATCH = 50_000
+"""So many go from a worker's Python to its Java at a time."""
 
 _lazy: Callable[[Any], Frame] = nw.from_native
 
@@ -42,15 +50,15 @@ def on_spark(frame: Frame) -> bool:
 
 def collect(frame: Frame) -> pl.DataFrame:
     """Run a lazy frame on its engine; Polars streams, so that the input may be larger than memory."""
-    if on_spark(frame):
-        return frame.collect("polars").to_native()  # type: ignore[no-any-return]
     with _reading():
+        if on_spark(frame):
+            return frame.collect("polars").to_native()  # type: ignore[no-any-return]
         return frame.to_native().collect(engine="streaming")  # type: ignore[no-any-return]
 
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Turn what Polars raises into an error of ours; that is always about the points, as files are read while it works."""
+    """Turn what an engine raises into an error of ours; that is always about the points, as files are read while it works."""
     try:
         yield
     except RekindleError:
@@ -58,14 +66,74 @@ def _reading() -> Iterator[None]:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise InvalidData(f"The points cannot be read ({line}).") from None
+    except Exception as error:  # Spark hands on the text alone of what its workers raise
+        if found := re.search(r"rekindle\.errors\.Invalid\w+: (.*)", str(error)):
+            raise InvalidData(found[1]) from None
+        raise
 
 
 class _Folder:
-    """A folder for files of one's own, which goes away with this object, or when Python ends."""
+    """A folder for files of one's own, which goes away with the last table that is read from it, or when Python ends."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="rekindle-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def scan(self, files: list[Path]) -> Frame:
+        """A table of some of the files. Whatever is made of it holds this folder, too."""
+        return _lazy(pl.scan_parquet(files).map_batches(partial(_unchanged, self), streamable=True))
+
+
+def _unchanged(_: _Folder, rows: pl.DataFrame) -> pl.DataFrame:
+    return rows
+
+
+def read_each(
+    engine: Engine,
+    tasks: Sequence[Task],
+    read: Callable[[Task], Iterable[pl.DataFrame]],
+    schema: Mapping[str, type[pl.DataType]],
+    progress: Progress | None = None,
+) -> Frame:
+    """Read files with a function of Python, once, and keep the rows: Polars one task after the other, Spark on its workers.
+
+    Parameters
+    ----------
+    engine
+        Who reads, and has the rows then.
+    tasks
+        What is read at a time; small enough for the memory of a worker.
+    read
+        From a task to tables. It must be a function that can be pickled.
+    schema
+        The columns of these tables.
+    progress
+        Called after each task; Spark does not say how far it is.
+    """
+    choice("engine", engine, get_args(Engine))
+    if engine == "spark":
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        arrow = pl.DataFrame(schema=schema).to_arrow().schema
+
+        def run(batches: Iterable[Any]) -> Iterable[Any]:
+            for batch in batches:
+                for number in batch["id"].to_pylist():
+                    for table in read(tasks[number]):
+                        yield from table.select(*schema).to_arrow().cast(arrow).to_batches(_ROWS_A_BATCH)
+
+        numbers = spark_session().range(0, len(tasks), 1, len(tasks))
+        return settle(_lazy(numbers.mapInArrow(run, from_arrow_schema(arrow))))
+    folder = _Folder()
+    files = [folder.path / "none.parquet"]
+    pl.DataFrame(schema=schema).write_parquet(files[0])
+    for done, task in enumerate(tasks, start=1):
+        for table in read(task):
+            files.append(folder.path / f"{len(files):07d}.parquet")
+            table.select(*schema).write_parquet(files[-1], **_QUICK)
+        if progress is not None:
+            progress(done, len(tasks))
+    return folder.scan(files)
 
 
 @dataclass(frozen=True)
@@ -77,7 +145,6 @@ class Parts:
     """
 
     frames: tuple[Frame, ...]
-    _folder: _Folder | None = field(default=None, repr=False)
 
     @classmethod
     def by_person(cls, frame: Frame) -> Parts:
@@ -104,12 +171,7 @@ class Parts:
         if not groups[0]:
             frame.to_native().head(0).sink_parquet(folder.path / "none.parquet")
             groups[0] = [folder.path / "none.parquet"]
-        return cls(tuple(_lazy(pl.scan_parquet(files)) for files in groups), folder)
-
-    @classmethod
-    def whole(cls, frame: Frame) -> Parts:
-        """Compute a table once, in one part."""
-        return cls((frame,)).map(lambda part: part)
+        return cls(tuple(map(folder.scan, groups)))
 
     def map(self, work: Callable[[Frame], Frame]) -> Parts:
         """Compute another table from each part, where what becomes of a person hangs on that person's rows alone."""
@@ -120,16 +182,12 @@ class Parts:
             file = folder.path / f"{number}.parquet"
             with _reading():
                 work(frame).to_native().sink_parquet(file, **_QUICK)
-            frames.append(_lazy(pl.scan_parquet(file)))
-        return Parts(tuple(frames), folder)
+            frames.append(folder.scan([file]))
+        return Parts(tuple(frames))
 
     def lazily(self, work: Callable[[Frame], Frame]) -> Parts:
         """The same as `map`, but computed whenever it is read."""
-        return Parts(tuple(map(work, self.frames)), self._folder)
-
-    def then(self, frame: Frame) -> Parts:
-        """A table that is made of this one, but not computed yet; this one is kept for it."""
-        return Parts((frame,), self._folder)
+        return Parts(tuple(map(work, self.frames)))
 
     def gather(self, work: Callable[[Frame], Frame]) -> pl.DataFrame:
         """Compute something small from each part, and collect it."""
@@ -142,6 +200,11 @@ class Parts:
 
 
 _QUICK: Any = {"compression": "lz4", "statistics": False}
+
+
+def computed(frame: Frame) -> Frame:
+    """Compute a table once."""
+    return Parts((frame,)).map(lambda part: part).frame
 
 
 def settle(frame: Frame) -> Frame:
@@ -181,12 +244,12 @@ def with_computed(frame: Frame, name: str, columns: list[str], function: Batch, 
         return _lazy(native.mapInArrow(extend, types.StructType([*native.schema, types.StructField(name, found)])))
     dtype = pl.String if kind == nw.String else pl.Int64
 
-    def computed(rows: pl.Series) -> pl.Series:
+    def of_rows(rows: pl.Series) -> pl.Series:
         return pl.Series(function(rows.struct.unnest().to_numpy()), dtype=dtype)
 
     return _lazy(
         native.with_columns(
-            pl.struct(columns).map_batches(computed, return_dtype=dtype, is_elementwise=True).alias(name)
+            pl.struct(columns).map_batches(of_rows, return_dtype=dtype, is_elementwise=True).alias(name)
         )
     )
 

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from itertools import groupby
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-import narwhals as nw
-import numpy as np
 import polars as pl
 
 from rekindle.errors import InvalidFile
-from rekindle.io.safety.untrusted import files_in, open_zip, read_content, reading
+from rekindle.io.safety.untrusted import files_in, open_zip
 from rekindle.progress import Progress
-from rekindle.sources.engine import collect
-from rekindle.sources.points import Points, from_lines, read_lines, sift
+from rekindle.sources.engine import Engine
+from rekindle.sources.lines import File, Lines, read_files
+from rekindle.sources.points import Points
 
 _HEADER_LINES = 6
 _FIRST_LINE = b"Geolife trajectory"
-_COLUMNS = b"lat,lng,zero,altitude,days,date,clock\n"
 _KNOWN_BAD = ("020", 400.166666666667)
 """Person and latitude of the one point out of range in the data as published, which is left out without asking."""
-
-
-_Entry = tuple[str, Callable[[], bytes]]
-"""The name of a file, or of an entry of a zip, and what reads it."""
+_KNOWN = "coordinates out of range, known of the published data"
 
 
 def read_geolife(
-    source: str | Path, *, timezone: str = "Asia/Shanghai", skip_bad: bool = False, progress: Progress | None = None
+    source: str | Path,
+    *,
+    timezone: str = "Asia/Shanghai",
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+    engine: Engine = "polars",
 ) -> Points:
     """Read the PLT files of GeoLife.
 
@@ -45,105 +42,59 @@ def read_geolife(
     skip_bad
         Go on without what cannot be read, and count it by kind.
     progress
-        Called after each person.
+        Called with how many files were read.
+    engine
+        As in `prepare_points`; Spark must see the same paths.
 
     Returns
     -------
     One trajectory for each file, numbered per person in the order of the file names, which is that of time.
     """
     source = Path(source)
-    skipped: Counter[str] = Counter()
-    tables = []
-    with _entries(source) as people:
-        total = sum(len(entries) for _, entries in people)
-        done = 0
-        for person, entries in people:
-            table = _read_person(person, entries, skipped, skip_bad=skip_bad)
-            if table is not None:
-                tables.append(table)
-            done += len(entries)
-            if progress is not None:
-                progress(done, total)
-    if not tables:
-        raise InvalidFile(source, "no file holds a good point.")
-    info = {
-        "source": "GeoLife GPS Trajectories 1.3, Microsoft Research Asia",
-        "licence": "Microsoft Research License Agreement: not to be passed on",
-        "skipped": dict(sorted(skipped.items())),
-    }
-    return Points(nw.from_native(pl.concat(tables).lazy()), timezone, info)
+    return read_files(
+        source,
+        _files(source),
+        _read,
+        engine=engine,
+        timezone=timezone,
+        skip_bad=skip_bad,
+        progress=progress,
+        info={
+            "source": "GeoLife GPS Trajectories 1.3, Microsoft Research Asia",
+            "licence": "Microsoft Research License Agreement: not to be passed on",
+        },
+        known=_KNOWN,
+    )
 
 
-@contextmanager
-def _entries(source: Path) -> Iterator[list[tuple[str, list[_Entry]]]]:
+def _files(source: Path) -> list[File]:
     """The PLT files of each person, in order: of a folder ``.../<person>/Trajectory/<name>.plt``, or of a zip."""
+    found: list[tuple[Path, str | None, int]]
     if source.is_dir():
-        files = files_in(source, "*.plt")
-        yield _by_person(
-            source, [(PurePosixPath(file.as_posix()), (str(file), partial(read_content, file))) for file in files]
-        )
+        found = [(file.absolute(), None, file.stat().st_size) for file in files_in(source, "*.plt")]
     elif source.is_file() and zipfile.is_zipfile(source):
         with open_zip(source) as archive:
-
-            def read(name: str) -> bytes:
-                with reading(f"{source}!{name}", "an entry of a zip"):
-                    return archive.read(name)
-
-            names = sorted(name for name in archive.namelist() if name.endswith(".plt"))
-            entries: list[tuple[PurePosixPath, _Entry]] = [
-                (PurePosixPath(name), (f"{source}!{name}", partial(read, name))) for name in names
-            ]
-            yield _by_person(source, entries)
+            entries = [one for one in archive.infolist() if one.filename.endswith(".plt")]
+        found = sorted((source.absolute(), one.filename, one.file_size) for one in entries)
     else:
         problem = "this is neither a folder nor a zip" if source.exists() else "this does not exist"
         raise InvalidFile(source, f"{problem}; give the folder of GeoLife, or its zip as it was downloaded.")
-
-
-def _by_person(source: Path, files: list[tuple[PurePosixPath, _Entry]]) -> list[tuple[str, list[_Entry]]]:
-    if not files:
+    if not found:
         raise InvalidFile(source, "there is no .plt file in it; is this GeoLife?")
-    for path, entry in files:
-        if path.parent.name != "Trajectory":
-            raise InvalidFile(entry[0], "a PLT file lies in a folder <person>/Trajectory, but not this one.")
-    groups = groupby(files, key=lambda file: file[0].parent.parent.name)
-    return [(person, [entry for _, entry in group]) for person, group in groups]
+    files, numbers = [], Counter[str]()
+    for path, entry, size in found:
+        folder = PurePosixPath(entry or path.as_posix()).parent
+        file = File(path, size, folder.parent.name, numbers[folder.parent.name], entry)
+        if folder.name != "Trajectory":
+            raise InvalidFile(f"{file}", "a PLT file lies in a folder <person>/Trajectory, but not this one.")
+        numbers[file.person] += 1
+        files.append(file)
+    return files
 
 
-def _read_person(person: str, entries: list[_Entry], skipped: Counter[str], *, skip_bad: bool) -> pl.DataFrame | None:
-    """Read all files of one person at once: parsing many small files one by one would take minutes."""
-    bodies, lines = [], []
-    for name, read in entries:
-        body, problem = _body(read())
-        if problem is not None:
-            if not skip_bad:
-                raise InvalidFile(name, f"{problem}. Use `skip_bad=True` to continue without it.")
-            skipped[problem] += 1
-        bodies.append(body)
-        lines.append(body.count(b"\n"))
-    if not any(lines):
-        return None
-    numbers = np.repeat(np.arange(len(entries)), lines)
-    line = np.arange(len(numbers)) - np.repeat(np.cumsum(lines) - lines, lines) + _HEADER_LINES + 1
-    written = pl.col("date") + " " + pl.col("clock").str.strip_chars_end("\r")
-    same_file = pl.col("trajectory") == pl.col("trajectory").shift(1)
-    names = pl.Series([name for name, _ in entries])
-    frame = from_lines(
-        read_lines(entries[0][0], _COLUMNS, b"".join(bodies), "lines of GeoLife"),
-        person=pl.lit(person),
-        trajectory=pl.lit(pl.Series(numbers)),
-        time=written.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False).dt.epoch("s"),
-        seen_time=written,
-        out_of_order=same_file & (pl.col("time") < pl.col("time").shift(1)),
-        line=pl.lit(pl.Series(line)),
-        file=pl.lit(names.gather(numbers)),
-    )
-    known = nw.coalesce((nw.col("person") == _KNOWN_BAD[0]) & (nw.col("lat") == _KNOWN_BAD[1]), nw.lit(False))
-    if person == _KNOWN_BAD[0] and (count := collect(frame.filter(known)).height):
-        skipped["coordinates out of range, known of the published data"] = count
-        frame = frame.filter(~known)
-    good, found = sift(frame, skip_bad=skip_bad)
-    skipped.update(found)
-    return collect(good)
+def _read(files: Sequence[File]) -> pl.DataFrame:
+    known = (pl.col("person") == _KNOWN_BAD[0]) & (pl.col("lat") == _KNOWN_BAD[1])
+    return _LINES.read(files).with_columns(problem=pl.when(known).then(pl.lit(_KNOWN)).otherwise("problem"))
 
 
 def _body(content: bytes) -> tuple[bytes, str | None]:
@@ -154,3 +105,19 @@ def _body(content: bytes) -> tuple[bytes, str | None]:
     if not body or not body[0].strip():
         return b"", "file without points"
     return body[0].rstrip() + b"\n", None
+
+
+def _seconds(written: pl.Expr) -> pl.Expr:
+    return written.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False).dt.epoch("s")
+
+
+_LINES = Lines(
+    what="lines of GeoLife",
+    columns=b"lat,lng,zero,altitude,days,date,clock\n",
+    separator=",",
+    body=_body,
+    first=_HEADER_LINES + 1,
+    written=pl.col("date") + " " + pl.col("clock").str.strip_chars_end("\r"),
+    seconds=_seconds,
+    latest_first=False,
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, get_args
 
 import narwhals as nw
@@ -12,11 +11,23 @@ import polars as pl
 
 from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile
-from rekindle.io.safety.untrusted import reading
 from rekindle.sources.engine import Engine, collect, on_spark
 from rekindle.sources.spark import spark_session
 
 _SEEN = "seen_"
+
+SCHEMA: dict[str, type[pl.DataType]] = {
+    "person": pl.String,
+    "trajectory": pl.Int64,
+    "time": pl.Int64,
+    "lat": pl.Float64,
+    "lng": pl.Float64,
+    "problem": pl.String,
+    "file": pl.String,
+    "line": pl.Int64,
+    "seen_time": pl.String,
+}
+"""The columns of points as they are read from files, with what `sift` needs."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,12 @@ class Points:
 
 
 def sift(
-    frame: nw.LazyFrame[Any], *, skip_bad: bool, unit: str = "line", remedies: Mapping[str, str] | None = None
+    frame: nw.LazyFrame[Any],
+    *,
+    skip_bad: bool,
+    unit: str = "line",
+    remedies: Mapping[str, str] | None = None,
+    known: str = "",
 ) -> tuple[nw.LazyFrame[Any], dict[str, int]]:
     """Leave out bad rows and count them by kind, or refuse the first of them.
 
@@ -55,13 +71,16 @@ def sift(
     ----------
     frame
         With a column `problem`, null where the row is good, and `file` and `line`, which say where the row is from.
-        A column such as `seen_time` holds what the file says, where `time` holds what became of it.
+        A column such as `seen_time` holds what the file says, where `time` holds what became of it; one such as `_nth`
+        is nothing that a file says.
     skip_bad
         Go on without the bad rows.
     unit
         What `line` counts.
     remedies
         For problems that begin so, what else than skipping would help.
+    known
+        A problem that is left out without asking.
 
     Returns
     -------
@@ -70,16 +89,20 @@ def sift(
     bad = frame.filter(~nw.col("problem").is_null())
     kinds = collect(bad.group_by("problem").agg(rows=nw.len()))
     skipped = dict(sorted(kinds.select("problem", pl.col("rows").cast(pl.Int64)).iter_rows()))
-    if skipped and not skip_bad:
+    unknown = {kind: count for kind, count in skipped.items() if kind != known}
+    if unknown and not skip_bad:
+        bad = bad.filter(nw.col("problem") != known)
         row = collect(bad.sort("file", "line").head(1)).row(0, named=True)
         problem, file, line = (row.pop(name) for name in ("problem", "file", "line"))
         where = f"{unit} {line}: " if line is not None else ""
-        seen = {name.removeprefix(_SEEN): row.get(f"{_SEEN}{name}", value) for name, value in row.items()}
+        names = [name for name in row if not name.startswith((_SEEN, "_"))]
+        seen = {name: row.get(f"{_SEEN}{name}", row[name]) for name in names}
+        values = f" ({', '.join(f'{name} {_shown(value)}' for name, value in seen.items())})"
         remedy = next((advice for kind, advice in (remedies or {}).items() if problem.startswith(kind)), "")
         message = (
-            f"{where}{problem} ({', '.join(f'{name} {_shown(value)}' for name, value in seen.items())}). "
-            f"In all {sum(skipped.values())} bad rows: "
-            + ", ".join(f"{count} x {kind}" for kind, count in skipped.items())
+            f"{where}{problem}{values if any(value is not None for value in seen.values()) else ''}. "
+            f"In all {sum(unknown.values())} bad rows: "
+            + ", ".join(f"{count} x {kind}" for kind, count in unknown.items())
             + f". {remedy}Use `skip_bad=True` to continue without them."
         )
         raise InvalidFile(file, message) if file else InvalidData(f"The frame, {message}")
@@ -103,39 +126,9 @@ def range_problem() -> nw.Expr:
     )
 
 
-def read_lines(path: str | Path, columns: bytes, content: bytes, what: str, **settings: Any) -> pl.DataFrame:
-    """Read lines without a header, every column as text: broken ones too, since none of them tells the columns."""
-    with reading(path, what):
-        return pl.read_csv(
-            columns + content,
-            infer_schema=False,
-            quote_char=None,
-            truncate_ragged_lines=True,
-            encoding="utf8-lossy",
-            **settings,
-        )
-
-
-def from_lines(
-    lines: pl.DataFrame, *, time: pl.Expr, seen_time: pl.Expr, out_of_order: pl.Expr, **others: pl.Expr
-) -> nw.LazyFrame[Any]:
-    """Points of lines with `lat` and `lng`, with what `sift` needs."""
-    numbers = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ("lat", "lng")}
-    seen = {"seen_time": seen_time, "seen_lat": pl.col("lat"), "seen_lng": pl.col("lng")}
-    broken = (
-        pl.when(pl.any_horizontal(pl.col("time", "lat", "lng").is_null()))
-        .then(pl.lit("broken line"))
-        .when(out_of_order)
-        .then(pl.lit("time out of order"))
-    )
-    table = lines.lazy().select(**others, time=time, **numbers, **seen).with_columns(broken=broken).collect()
-    frame: nw.LazyFrame[Any] = nw.from_native(table.lazy())
-    return frame.with_columns(problem=nw.coalesce(nw.col("broken"), range_problem())).drop("broken")
-
-
-def scan_csv(file: Path, **settings: Any) -> pl.LazyFrame:
-    """Scan a csv file with every column as text, and bytes that are no text replaced."""
-    return pl.scan_csv(file, infer_schema=False, encoding="utf8-lossy", glob=False, **settings)
+def of_bad_rows(*columns: str) -> pl.Expr:
+    """Columns that only bad rows need, null in the others: a table of good ones is then no larger for them."""
+    return pl.when(pl.col("problem").is_not_null()).then(pl.col(*columns)).name.keep()
 
 
 def floor_divide(number: nw.Expr, by: int) -> nw.Expr:

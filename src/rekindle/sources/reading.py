@@ -20,7 +20,7 @@ from rekindle.io.tables.table import separator_of
 from rekindle.model import Locations
 from rekindle.sources.engine import Engine
 from rekindle.sources.frames import plain_frame
-from rekindle.sources.points import Points, range_problem, scan_csv, sift
+from rekindle.sources.points import Points, range_problem, sift
 from rekindle.sources.spark import spark_session
 from rekindle.sources.times import NUMBER, PER_SECOND, TimeUnit, find_zone, named_zone, with_seconds
 
@@ -221,8 +221,11 @@ def _scan_with_polars(files: list[Path], roles: dict[str, str | None]) -> nw.Laz
             if _kind(file) == "parquet":
                 scan = pl.scan_parquet(file, row_index_name="__line", row_index_offset=1, glob=False)
             else:
-                scan = scan_csv(
+                scan = pl.scan_csv(
                     file,
+                    infer_schema=False,
+                    encoding="utf8-lossy",
+                    glob=False,
                     row_index_name="__line",
                     row_index_offset=2,
                     truncate_ragged_lines=True,
