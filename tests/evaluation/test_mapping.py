@@ -15,7 +15,7 @@ from tests.small import line, truths
 from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation import mapping, mapping_kernel
 from rekindle.evaluation.mapping import Mapping, map_people
-from rekindle.evaluation.mapping_kernel import Errors, _block_sums, _Bounded, _group, _mean_distance
+from rekindle.evaluation.mapping_kernel import Errors, _Bounded, _group, _mean_distance, _merge, _Sums
 from rekindle.model import Calendar, Locations, Trajectories
 
 
@@ -112,7 +112,8 @@ def test_a_sample_guesses_the_prices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_similar_people_come_together() -> None:
     points = np.random.default_rng(0).random((3, 1000)).astype(np.float32)
-    order = mapping_kernel._similar_together(points)
+    # Two coordinates, and the price.
+    order = mapping_kernel._similar_together(points[:2, None], points[2].astype(np.float64))
     np.testing.assert_array_equal(np.sort(order), np.arange(1000))
     leaf = points[:, order[: mapping_kernel.LEAF]]
     assert np.prod(leaf.max(axis=1) - leaf.min(axis=1)) < 0.25
@@ -279,13 +280,13 @@ def test_hundreds_of_people_who_come_and_go(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(mapping_kernel, "SAMPLE", 20)
     rng = np.random.default_rng(5)
     xy = rng.random((60, 2)) * 30
-    homes, works = rng.integers(0, 60, (2, 200, 1))
+    homes, works = rng.integers(0, 60, (2, 120, 1))
     hours = np.arange(48) % 24
     cells = np.where((hours > 6) & (hours < 14), works, homes)
     cells[rng.random(cells.shape) < 0.3] = -1
-    noisy = np.where(rng.random(cells.shape) < 0.2, rng.integers(-1, 60, cells.shape), cells)[rng.permutation(200)]
+    noisy = np.where(rng.random(cells.shape) < 0.2, rng.integers(-1, 60, cells.shape), cells)[rng.permutation(120)]
     truth = trajectories(cells, xy)
-    for recovered in (trajectories(noisy, xy), trajectories(noisy[:150], xy)):
+    for recovered in (trajectories(noisy, xy), trajectories(noisy[:100], xy)):
         exact = map_people(recovered, truth)
         sparse = map_people(recovered, truth, dense_up_to=0, gap=1e-4)
         assert sparse.gap is not None
@@ -333,7 +334,8 @@ no_jit = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="looks into ker
 def test_a_scan_of_errors_lists_the_best(monkeypatch: pytest.MonkeyPatch, listed: int, away: float) -> None:
     monkeypatch.setattr(mapping_kernel, "LISTED", listed)
     monkeypatch.setattr(mapping_kernel, "LEAF", 8)
-    monkeypatch.setattr(mapping_kernel, "BLOCKS", 3)
+    monkeypatch.setattr(mapping_kernel, "SUMS", 3)
+    monkeypatch.setattr(mapping_kernel, "FEW", 2)
     rng = np.random.default_rng(4)
     xy = rng.random((12, 2)) * 20
     homes = rng.integers(0, 12, (30, 1))
@@ -342,17 +344,18 @@ def test_a_scan_of_errors_lists_the_best(monkeypatch: pytest.MonkeyPatch, listed
         each[rng.random((30, 7)) < away] = -1
     here, there = (Trajectories(each, Locations(xy), Calendar("2024-01-01", "1h")) for each in cells)
     errors = Errors(here, there)
-    _, rows = _group(errors.nearby, here.cells)
-    _, columns = _group(errors.nearby, there.cells)
+    sums = _Sums(errors)
+    _, rows = _group(sums, here.cells)
+    _, columns = _group(sums, there.cells)
     assert sorted(rows) == sorted(columns) == list(range(30))
-    bounded = _Bounded(errors, rows, columns)
+    guess = rng.random(30) * 9
     true = errors.between(rows, columns)
     price = oracle.price_of_away(there.cells.tolist(), xy)
     plain = np.array([[oracle.trajectory_error(a, b, xy, price) for b in there.cells] for a in here.cells])
     assert true == pytest.approx(plain[np.ix_(rows, columns)])
-    for prices in (np.zeros(30), rng.random(30) * 9):
+    for prices, known in ((np.zeros(30), None), (guess, guess), (guess, np.zeros(30))):
         some = rng.permutation(30)
-        found = bounded.scan(some, prices, 0.0)
+        found = _Bounded(errors, sums, rows, columns, known).scan(some, prices, 0.0)
         values = true[some] + prices
         for at in range(30):
             kept = found.columns[at][found.columns[at] >= 0]
@@ -365,11 +368,30 @@ def test_a_scan_of_errors_lists_the_best(monkeypatch: pytest.MonkeyPatch, listed
             assert found.bound[at] >= values[at, kept].max() * (1 - 1e-4)
 
 
-def test_sums_over_blocks_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapping_kernel, "BLOCKS", 2)
-    xy = np.array([[0.0, 1.0], [2.0, 3.0]])
-    found = _block_sums(xy, np.array([[0, 0, 1, 1], [1, 0, 0, 1]]))
-    assert found.tolist() == [[[0.0, 2.0], [4.0, 2.0]], [[2.0, 4.0], [6.0, 4.0]]]
+@settings(deadline=None, max_examples=40)
+@given(truths(away=True, max_steps=20), st.integers(0, 99))
+def test_sums_over_groups_of_steps_are_never_further_apart(truth: Trajectories, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(-1, len(truth.locations), (5, truth.steps))
+    errors = Errors(Trajectories(cells, truth.locations, truth.calendar), truth)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, most in (("BLOCKS", 8), ("SUMS", 4), ("FEW", 2)):
+            patch.setattr(mapping_kernel, name, most)
+        sums = _Sums(errors)
+    here, there = sums.of(cells, np.arange(5)), sums.of(truth.cells, np.arange(truth.people))
+    many = np.hypot(*(here[0][:, :, None] - there[0][:, None])).sum(axis=2)
+    few = np.hypot(*(here[1][:, :, :, None] - there[1][:, :, None])).sum(axis=0)
+    apart = errors.of_rows(slice(None))
+    assert (few <= many + 1e-3).all()
+    assert (many <= apart + 1e-3).all()
+
+
+def test_steps_are_put_together_at_which_people_are_apart_in_the_same_direction() -> None:
+    east, north = [3.0, 0.0], [0.0, 4.0]
+    apart = np.array([[east, north, east, north, east], [north, east, north, east, north]]).transpose(2, 0, 1)
+    assert _merge(apart, 2).tolist() == [0, 1, 0, 1, 0]
+    assert _merge(apart, 9).tolist() == [0, 1, 2, 3, 4]
+    assert _merge(apart, 1).tolist() == [0, 0, 0, 0, 0]
 
 
 @no_jit

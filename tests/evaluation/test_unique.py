@@ -7,7 +7,7 @@ from tests.reference import oracle
 from tests.small import line, truths
 
 import rekindle as rk
-from rekindle.evaluation import count_sets, top_locations, unique, uniqueness_by_k
+from rekindle.evaluation import count_sets, mapping, top_locations, unique, uniqueness_by_k
 
 
 def test_uniqueness_is_not_the_ratio_of_distinct_sets():
@@ -32,7 +32,7 @@ def test_against_plain_loops(truth):
 def test_people_who_are_away(monkeypatch):
     people = line([-1, 3, 3, 1], [-1, -1, -1, -1], [-1, 1, -1, 3])
     for block in (1 << 24, 1, 7):
-        monkeypatch.setattr(unique, "_BLOCK_CELLS", block)
+        monkeypatch.setattr(mapping, "POINTS_AT_ONCE", block)
         assert top_locations(people, 3).tolist() == [[3, 1, -1], [-1, -1, -1], [1, 3, -1]]
     # Who is never counted is nobody whom one could tell apart.
     uniqueness, distinct = count_sets(people, 2)
@@ -52,7 +52,7 @@ def test_top_locations_break_ties_by_their_order(monkeypatch):
     found = line([3, 3, 1, 1, 2], [0, 0, 0, 0, 4], [4, 0, 0, 0, 0])
     expected = [[1, 3, 2, -1, -1, -1], [0, 4, -1, -1, -1, -1], [0, 4, -1, -1, -1, -1]]
     for block in (1 << 24, 1, 7):
-        monkeypatch.setattr(unique, "_BLOCK_CELLS", block)
+        monkeypatch.setattr(mapping, "POINTS_AT_ONCE", block)
         assert top_locations(found, 6).tolist() == expected
         assert top_locations(found, 1).tolist() == [[1], [0], [0]]
     assert top_locations(line([2, 2, 1, 1], [3, 0, 0, 1]), 3).tolist() == [[1, 2, -1], [0, 1, 3]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -19,7 +19,7 @@ from rekindle.progress import Progress
 MappingMethod = Literal["optimal", "greedy", "names"]
 
 ROWS_AT_ONCE = 256
-PEOPLE_AT_ONCE = 4096
+POINTS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +162,18 @@ def resolve_mapping(
     return mapping
 
 
+def parts(people: int, steps: int) -> Iterator[slice]:
+    """Parts of the people whose points fit into little memory."""
+    size = max(1, POINTS_AT_ONCE // max(steps, 1))
+    for begin in range(0, people, size):
+        yield slice(begin, min(begin + size, people))
+
+
 def visits(trajectories: Trajectories) -> NDArray[np.int64]:
     """How many points are in each location: (locations,) int64."""
     found = np.zeros(len(trajectories.locations) + 1, np.int64)
-    for begin in range(0, trajectories.people, PEOPLE_AT_ONCE):
-        some = trajectories.cells[begin : begin + PEOPLE_AT_ONCE].astype(np.int64) + 1
+    for part in parts(trajectories.people, trajectories.steps):
+        some = trajectories.cells[part].astype(np.int64) + 1
         found += np.bincount(some.ravel(), minlength=len(found))
     return found[1:]
 
@@ -178,8 +185,8 @@ def right_points(recovered: Trajectories, truth: Trajectories, mapping: Mapping)
     """
     right = np.zeros(truth.cells.shape, bool)
     found = np.flatnonzero(mapping.recovered >= 0)
-    for begin in range(0, len(found), PEOPLE_AT_ONCE):
-        some = found[begin : begin + PEOPLE_AT_ONCE]
+    for part in parts(len(found), truth.steps):
+        some = found[part]
         real = truth.cells[some]
         right[some] = (recovered.cells[mapping.recovered[some]] == real) & (real != AWAY)
     return right

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -10,34 +11,32 @@ from numpy.typing import NDArray
 from rekindle.assignment.kernels import compiled
 from rekindle.assignment.sparse import (
     Candidates,
+    SparseAssignment,
     assign_sparse,
     in_threads,
     relative_gap,
 )
-from rekindle.evaluation.mapping import visits
+from rekindle.evaluation.mapping import parts, visits
 from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
 ROWS_AT_ONCE = 256
-LISTED = 64
-BLOCKS = 28
-LEAF = 128
-SAMPLE = 1500
+LISTED = 32
+LEAF = 64
+BLOCKS, SUMS, FEW = 112, 40, 3
+PAIRS = 500
+SAMPLE, PART = 1500, 6
+OFFER = 16
 
 
 def match_sparsely(errors: Errors, gap: float, progress: Progress | None) -> tuple[NDArray[np.int64], float, float]:
     """Match recovered with true people: the true person of each or -1, the total error in km, and its proven gap."""
-    row_of, rows = _group(errors.nearby, errors.recovered)
-    column_of, columns = _group(errors.nearby, errors.truth)
-    bounded = _Bounded(errors, rows, columns)
-    supply, capacity, scale = np.bincount(row_of), np.bincount(column_of), errors.typical()
-    prices = None
-    if min(len(rows), len(columns)) > 4 * SAMPLE:
-        # With prices that are nearly right, the auction can begin with finer steps.
-        prices, scale = _guess_prices(bounded, scale), scale / 25
+    sums = _Sums(errors)
+    row_of, rows = _group(sums, errors.recovered)
+    column_of, columns = _group(sums, errors.truth)
     # People who are left over cost something too: the gap is asked of the others.
     asked = gap * (min(errors.people) / max(errors.people))
-    found = assign_sparse(bounded, supply, capacity, gap=asked, scale=scale, prices=prices, progress=progress)
+    found = _assign(errors, sums, rows, columns, np.bincount(row_of), np.bincount(column_of), asked, progress)
     by_row = np.argsort(row_of, kind="stable")
     by_column = np.argsort(found.columns, kind="stable")
     matched = np.empty(len(row_of), np.int64)
@@ -50,21 +49,35 @@ def match_sparsely(errors: Errors, gap: float, progress: Progress | None) -> tup
     return matched, total, min(1.0, relative_gap(total, found.bound - float(left_over)))
 
 
-def _guess_prices(bounded: _Bounded, scale: float) -> NDArray[np.float64]:
-    """Guess the prices of all columns from those among an even sample of rows and columns: (columns,) float64, km."""
-    rows = np.linspace(0, len(bounded.rows) - 1, SAMPLE).astype(np.int64)
-    columns = np.linspace(0, len(bounded.columns) - 1, SAMPLE).astype(np.int64)
-    ones = np.ones(SAMPLE, np.int64)
-    sample = _Bounded(bounded.errors, bounded.rows[rows], bounded.columns[columns])
-    found = assign_sparse(sample, ones, ones, gap=0.01, scale=scale)
-    prices = np.empty(len(bounded.columns))
-    for begin in range(0, len(prices), 4096):
-        some = np.arange(begin, min(begin + 4096, len(prices)))
-        prices[some] = (found.worth[:, None] - bounded.between(rows, some)).max(axis=0)
-    return np.asarray(prices - prices.min())
+def _assign(
+    errors: Errors,
+    sums: _Sums,
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    supply: NDArray[np.int64],
+    capacity: NDArray[np.int64],
+    gap: float,
+    progress: Progress | None = None,
+) -> SparseAssignment:
+    """Assign groups of people; of very many, a part first, whose prices tell what those of all will be."""
+    prices, scale = None, errors.typical()
+    if min(len(rows), len(columns)) > 4 * SAMPLE:
+        part = max(SAMPLE, min(len(rows), len(columns)) // PART)
+        some, others = (each[np.linspace(0, len(each) - 1, part).astype(np.int64)] for each in (rows, columns))
+        ones = np.ones(part, np.int64)
+        found = _assign(errors, sums, some, others, ones, ones, gap)
+        # What some row of the part would pay for a column: not the first, because prices that are too high never fall.
+        offers = _Bounded(errors.exchanged(), sums, columns, some, -found.worth)
+        prices = -offers.search(np.arange(len(columns)), -found.worth, OFFER).bound
+        prices -= prices.min()
+        # An auction begins with a twentieth of the scale: so with about the gap that is asked for.
+        scale = float(np.clip(14 * gap * found.cost / part, scale / 100, scale))
+        del offers  # as much memory as what comes next
+    bounded = _Bounded(errors, sums, rows, columns, prices)
+    return assign_sparse(bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress)
 
 
-def _group(points: NDArray[np.float64], cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _group(sums: _Sums, cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find people with the same trajectory: the group of each person, and one person of each group.
 
     Similar groups come one after the other.
@@ -72,8 +85,7 @@ def _group(points: NDArray[np.float64], cells: NDArray[np.integer]) -> tuple[NDA
     cells = np.ascontiguousarray(cells)
     whole = cells.view(np.dtype((np.void, cells.dtype.itemsize * cells.shape[1]))).ravel()
     _, first, group = np.unique(whole, return_index=True, return_inverse=True)
-    sums = _block_sums(points, cells[first])
-    order = _similar_together(sums.reshape(-1, len(first)))
+    order = _similar_together(sums.of(cells, first)[1])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return rank[group.ravel()], first[order].astype(np.int64)
@@ -154,12 +166,18 @@ class Errors:
     def of_pairs(self, matched: NDArray[np.int64]) -> float:
         """Total error of a matching, km, without people who are left over."""
         total = 0.0
-        for begin in range(0, len(matched), 4096):
-            rows = begin + np.flatnonzero(matched[begin : begin + 4096] >= 0)
+        for part in parts(len(matched), self.steps):
+            rows = part.start + np.flatnonzero(matched[part] >= 0)
             gap = self.xy[self.recovered[rows]] - self.xy[self.truth[matched[rows]]]
             apart = np.hypot(gap[..., 0], gap[..., 1])
             total += float(np.where(apart > self.limit, self.price, apart).sum())
         return total
+
+    def exchanged(self) -> Errors:
+        """The same errors of true with recovered people."""
+        other = copy.copy(self)
+        other.people, other.recovered, other.truth = self.people[::-1], self.truth, self.recovered
+        return other
 
     def typical(self) -> float:
         """An error between two people who have nothing to do with each other, those who will be left over included, km."""
@@ -173,47 +191,128 @@ def _padded(cells: NDArray[np.integer], people: int) -> NDArray[np.integer]:
     return np.concatenate([cells, always]) if len(always) else cells
 
 
-class _Bounded:
-    """Errors in single precision, never above the true ones, of true people in an order that keeps similar ones together.
+class _Sums:
+    """Sums of the points of people over groups of steps.
 
-    The sum of the distances over a block of steps is at least the distance between the sums of the points, and so it is
-    with `Errors.nearby` where people are away. Leaves of similar people have a box around those sums, so that a search can
-    pass over most of them.
+    The sum of distances over some steps is at least the distance between the sums of the points, and so it is with
+    `Errors.nearby` where people are away. Little is lost where two people are apart in the same direction at all steps
+    of a group: at home, say, on all nights. So steps are put together that lose least, over a sample of pairs.
     """
 
-    def __init__(self, errors: Errors, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
+    def __init__(self, errors: Errors) -> None:
+        self.points = errors.nearby
+        self.begin = np.linspace(0, errors.steps, min(BLOCKS, errors.steps), endpoint=False).astype(np.int64)
+        random = np.random.default_rng(0)
+        pairs = [random.integers(0, len(cells), PAIRS) for cells in (errors.recovered, errors.truth)]
+        apart = self._blocks(errors.recovered[pairs[0]]) - self._blocks(errors.truth[pairs[1]])
+        self.many = _merge(apart, SUMS)
+        self.few = _merge(_summed(apart, self.many), FEW)
+
+    def _blocks(self, cells: NDArray[np.integer]) -> NDArray[np.float64]:
+        return np.add.reduceat(self.points[cells], self.begin, axis=1).transpose(2, 0, 1)
+
+    def of(
+        self, cells: NDArray[np.integer], people: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Sums of some people over many groups, (2, people, groups), and over few, (2, groups, people): float32, km."""
+        many = np.empty((2, len(people), self.many.max() + 1), np.float32)
+        few = np.empty((2, self.few.max() + 1, len(people)), np.float32)
+        for part in parts(len(people), cells.shape[1]):
+            sums = _summed(self._blocks(cells[people[part]]), self.many)
+            many[:, part] = sums
+            few[:, :, part] = _summed(sums, self.few).transpose(0, 2, 1)
+        return many, few
+
+
+def _summed(values: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums over the last axis of values with the same label."""
+    order = np.argsort(label, kind="stable")
+    return np.asarray(np.add.reduceat(values[..., order], np.unique(label[order], return_index=True)[1], axis=-1))
+
+
+def _merge(apart: NDArray[np.float64], groups: int) -> NDArray[np.int64]:
+    """Put together what loses least length, until there are no more than so many groups: the group of each block.
+
+    Parameters
+    ----------
+    apart
+        (2, pairs, blocks) float64, km: how far apart two people are in a block.
+    """
+    apart = apart.copy()
+    blocks = apart.shape[2]
+    label = np.arange(blocks)
+    loss = np.full((blocks, blocks), np.inf)
+    length = np.hypot(*apart).sum(axis=0)
+
+    def compare(one: int) -> None:
+        together = np.hypot(*(apart + apart[:, :, one, None])).sum(axis=0)
+        loss[one] = np.where(np.isin(np.arange(blocks), label), length + length[one] - together, np.inf)
+        loss[one, one] = np.inf
+        loss[:, one] = loss[one]
+
+    for one in range(blocks):
+        compare(one)
+    for _ in range(blocks - groups):
+        one, other = (int(at) for at in np.unravel_index(loss.argmin(), loss.shape))
+        apart[:, :, one] += apart[:, :, other]
+        length[one] = np.hypot(*apart[:, :, one]).sum()
+        label[label == other] = one
+        loss[other] = loss[:, other] = np.inf
+        compare(one)
+    return np.unique(label, return_inverse=True)[1]
+
+
+class _Bounded:
+    """Errors in single precision, never above the true ones, of rows with columns that are held in leaves of similar ones.
+
+    Leaves have a box around few sums of their columns (see `_Sums`) and, where prices are known, around these, so that a
+    search can pass over most of them; and over most columns of the others, by few sums and then by more.
+    """
+
+    def __init__(
+        self,
+        errors: Errors,
+        sums: _Sums,
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        prices: NDArray[np.float64] | None = None,
+    ) -> None:
         self.errors, self.rows, self.columns = errors, rows, columns
-        self.here = self._points(errors.recovered[rows])
-        self.there = self._points(errors.truth[columns])
-        self.here_blocks, self.there_blocks = (
-            self._blocks(errors.recovered[rows]),
-            self._blocks(errors.truth[columns]),
-        )
+        self.order = _similar_together(sums.of(errors.truth, columns)[1], prices)
+        self.here, self.there = self._points(errors.recovered, rows), self._points(errors.truth, columns[self.order])
+        self.here_many, self.here_few = sums.of(errors.recovered, rows)
+        self.there_many, self.there_few = sums.of(errors.truth, columns[self.order])
         self.leaves = np.append(np.arange(0, len(columns), LEAF), len(columns))
-        self.low = np.minimum.reduceat(self.there_blocks, self.leaves[:-1], axis=2)
-        self.high = np.maximum.reduceat(self.there_blocks, self.leaves[:-1], axis=2)
+        self.low = np.minimum.reduceat(self.there_few, self.leaves[:-1], axis=2)
+        self.high = np.maximum.reduceat(self.there_few, self.leaves[:-1], axis=2)
         # Rounding of single precision: of every sum, and of the coordinates themselves.
         self.shrink = 1 - (errors.steps + 8) * 2.0**-23
         self.less = errors.steps * max(errors.farthest, errors.price) * 2.0**-21
 
-    def _points(self, cells: NDArray[np.integer]) -> NDArray[np.float32]:
+    def _points(self, cells: NDArray[np.integer], people: NDArray[np.int64]) -> NDArray[np.float32]:
         """(2, people, steps) float32, km."""
         xy = self.errors.xy.astype(np.float32)
-        return np.stack([xy[:, 0][cells], xy[:, 1][cells]])
-
-    def _blocks(self, cells: NDArray[np.integer]) -> NDArray[np.float32]:
-        return _block_sums(self.errors.nearby, cells)
+        points = np.empty((2, len(people), self.errors.steps), np.float32)
+        for part in parts(len(people), cells.shape[1]):
+            points[:, part] = xy[cells[people[part]]].transpose(2, 0, 1)
+        return points
 
     def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
-        columns = np.full((len(rows), LISTED), -1, np.int32)
-        costs = np.full((len(rows), LISTED), np.inf)
+        return self.search(rows, prices, LISTED)
+
+    def search(self, rows: NDArray[np.int64], prices: NDArray[np.float64], listed: int) -> Candidates:
+        """List so many of the best columns of each row; the bound is the value of the last of them."""
+        columns = np.full((len(rows), listed), -1, np.int32)
+        costs = np.full((len(rows), listed), np.inf)
         bound = np.empty(len(rows))
+        prices = prices[self.order]
         cheapest = np.minimum.reduceat(prices, self.leaves[:-1])
 
         def work(part: slice) -> None:
-            _scan_errors(rows[part], self.here, self.there, self.here_blocks, self.there_blocks, self.leaves, self.low,
-                         self.high, cheapest, prices, self.errors.limit, self.errors.price, self.shrink, self.less,
-                         columns[part], costs[part], bound[part])  # fmt: skip
+            _scan_errors(rows[part], self.here, self.there, self.here_many, self.there_many, self.here_few, self.there_few,
+                         self.leaves, self.low, self.high, cheapest, prices, self.errors.limit, self.errors.price,
+                         self.shrink, self.less, columns[part], costs[part], bound[part])  # fmt: skip
+            columns[part] = np.where(columns[part] < 0, -1, self.order[columns[part]])
 
         in_threads(work, len(rows), chunk=64)
         return Candidates(columns, costs, bound)
@@ -222,25 +321,19 @@ class _Bounded:
         return self.errors.between(self.rows[rows], self.columns[columns])
 
 
-def _block_sums(points: NDArray[np.float64], cells: NDArray[np.integer]) -> NDArray[np.float32]:
-    """Sums of the points over blocks of steps: (2, blocks, people) float32, km."""
-    people, steps = cells.shape
-    begin = np.linspace(0, steps, min(BLOCKS, steps), endpoint=False).astype(np.int64)
-    sums = np.empty((2, len(begin), people), np.float32)
-    for at in range(0, people, 4096):
-        part = slice(at, at + 4096)
-        sums[:, :, part] = np.add.reduceat(points[cells[part]], begin, axis=1).transpose(2, 1, 0)
-    return sums
-
-
-def _similar_together(points: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Order people such that leaves of LEAF people in a row are similar.
+def _similar_together(sums: NDArray[np.float32], prices: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
+    """Order people such that leaves of LEAF people in a row are similar, and cost alike.
 
     Parameters
     ----------
-    points
-        (dimensions, people) float32.
+    sums
+        (2, groups, people) float32, km.
+    prices
+        (people,) float64, km.
     """
+    points = sums.reshape(-1, sums.shape[2])
+    if prices is not None:
+        points = np.vstack([points, prices.astype(np.float32)])
     order = np.arange(points.shape[1])
     todo = [(0, len(order))]
     while todo:
@@ -311,8 +404,10 @@ def _scan_errors(
     rows: NDArray[np.int64],
     here: NDArray[np.float32],
     there: NDArray[np.float32],
-    here_blocks: NDArray[np.float32],
-    there_blocks: NDArray[np.float32],
+    here_many: NDArray[np.float32],
+    there_many: NDArray[np.float32],
+    here_few: NDArray[np.float32],
+    there_few: NDArray[np.float32],
     leaves: NDArray[np.int64],
     low: NDArray[np.float32],
     high: NDArray[np.float32],
@@ -329,22 +424,22 @@ def _scan_errors(
     """List the best columns of each row: leaf after leaf, from the most promising on, until no other can be better."""
     # Rows that follow each other are similar: a leaf that is fetched from memory for one serves the others too.
     together = min(16, len(rows))
-    blocks, length = low.shape[1], min(columns.shape[1], len(prices))
+    few, length = low.shape[1], min(columns.shape[1], len(prices))
     reach = np.empty(len(cheapest), np.float32)
     least = np.empty((together, len(cheapest)))
-    lower = np.empty(LEAF, np.float32)
+    lower = np.empty(np.diff(leaves).max(), np.float32)
     value = np.empty((together, length))
     worst = np.empty(together)
     filled, last = np.empty(together, np.int64), np.empty(together, np.int64)
-    zero = np.float32(0.0)
+    zero, infinite = np.float32(0.0), np.float32(np.inf)
     for begin in range(0, len(rows), together):
         some = min(together, len(rows) - begin)
         best = np.full(len(cheapest), np.inf)
         for at in range(some):
             reach[:] = zero
-            for block in range(blocks):
-                x, y = here_blocks[0, block, rows[begin + at]], here_blocks[1, block, rows[begin + at]]
-                west, east, south, north = low[0, block], high[0, block], low[1, block], high[1, block]
+            for group in range(few):
+                x, y = here_few[0, group, rows[begin + at]], here_few[1, group, rows[begin + at]]
+                west, east, south, north = low[0, group], high[0, group], low[1, group], high[1, group]
                 for leaf in range(len(reach)):
                     dx = max(west[leaf] - x, x - east[leaf], zero)
                     dy = max(south[leaf] - y, y - north[leaf], zero)
@@ -362,14 +457,20 @@ def _scan_errors(
                     continue
                 row = rows[begin + at]
                 lower[:] = zero
-                for block in range(blocks):
-                    x, y = here_blocks[0, block, row], here_blocks[1, block, row]
-                    to_x, to_y = there_blocks[0, block, first:end], there_blocks[1, block, first:end]
+                for group in range(few):
+                    x, y = here_few[0, group, row], here_few[1, group, row]
+                    to_x, to_y = there_few[0, group, first:end], there_few[1, group, first:end]
                     for one in range(len(to_x)):
                         dx, dy = to_x[one] - x, to_y[one] - y
                         lower[one] += math.sqrt(dx * dx + dy * dy)
                 for column in range(first, end):
                     if max(lower[column - first] * shrink - less, 0.0) + prices[column] >= worst[at]:
+                        continue
+                    bounded = _distance(
+                        here_many[0, row], here_many[1, row], there_many[0, column], there_many[1, column],
+                        infinite, zero,
+                    )  # fmt: skip
+                    if max(bounded * shrink - less, 0.0) + prices[column] >= worst[at]:
                         continue
                     sum_of_distances = _distance(
                         here[0, row], here[1, row], there[0, column], there[1, column],

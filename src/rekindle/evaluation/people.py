@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData
-from rekindle.evaluation.mapping import Mapping, right_points
+from rekindle.evaluation.mapping import Mapping, parts, right_points
 from rekindle.model import AWAY, Trajectories
 
 
@@ -108,10 +108,12 @@ def _errors_km(recovered: Trajectories, truth: Trajectories, mapping: Mapping) -
     seen = np.searchsorted(recovered.calendar.times(), truth.calendar.times(), side="right") - 1
     here, there = recovered.locations.xy_km, truth.locations.xy_km
     errors = np.full(truth.people, np.nan)
-    for person in np.flatnonzero(mapping.recovered >= 0):
-        mine, theirs = recovered.cells[mapping.recovered[person], seen], truth.cells[person]
+    found = np.flatnonzero(mapping.recovered >= 0)
+    for part in parts(len(found), truth.steps):
+        some = found[part]
+        mine, theirs = recovered.cells[mapping.recovered[some]][:, seen], truth.cells[some]
         both = (mine != AWAY) & (theirs != AWAY)
-        apart = here[mine[both]] - there[theirs[both]]
-        if len(apart):
-            errors[person] = np.hypot(apart[:, 0], apart[:, 1]).mean()
+        apart = here[mine] - there[theirs]
+        distances = np.where(both, np.hypot(apart[..., 0], apart[..., 1]), 0.0)
+        errors[some] = ratio(distances.sum(axis=1), both.sum(axis=1))
     return errors

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle import checks
+from rekindle.evaluation.mapping import parts
 from rekindle.model import Trajectories
-
-_BLOCK_CELLS = 1 << 24
 
 
 def top_locations(trajectories: Trajectories, k: int) -> NDArray[np.int64]:
@@ -26,21 +25,21 @@ def top_locations(trajectories: Trajectories, k: int) -> NDArray[np.int64]:
     (people, k) int64 location indices, most frequent first; -1 where a person was counted in fewer locations.
     """
     checks.whole("k", k, least=1)
-    locations = len(trajectories.locations)
-    kept = min(k, locations)
+    locations, steps = len(trajectories.locations), trajectories.steps
     result = np.full((trajectories.people, k), -1, dtype=np.int64)
-    block = max(1, _BLOCK_CELLS // locations)
-    for begin in range(0, trajectories.people, block):
-        cells = trajectories.cells[begin : begin + block].astype(np.int64)
-        rows = np.arange(len(cells))[:, None]
-        places = (rows * locations + cells).ravel() if cells.min() >= 0 else (rows * locations + cells)[cells >= 0]
-        visits = np.bincount(places, minlength=len(cells) * locations)
-        # One number that orders by visits first and then by index, so that ties need no second sort.
-        key = visits.reshape(len(cells), locations) * locations + np.arange(locations - 1, -1, -1)
-        top = np.argpartition(key, locations - kept, axis=1)[:, locations - kept :]
-        top = np.take_along_axis(top, np.argsort(-np.take_along_axis(key, top, axis=1), axis=1), axis=1)
-        visited = np.take_along_axis(key, top, axis=1) >= locations
-        result[begin : begin + block, :kept] = np.where(visited, top, -1)
+    for part in parts(trajectories.people, steps):
+        cells = np.sort(trajectories.cells[part], axis=1)
+        first = cells >= 0
+        first[:, 1:] &= cells[:, 1:] != cells[:, :-1]
+        at = np.flatnonzero(first)
+        person = at // max(steps, 1)
+        visits = np.minimum(np.append(at[1:], cells.size), (person + 1) * steps) - at
+        # One number that orders by person, then from most visits to fewest, then by index.
+        key = np.sort((person * (steps + 1) + steps - visits) * locations + cells.ravel()[at])
+        person = key // ((steps + 1) * locations)
+        rank = np.arange(len(key)) - np.searchsorted(person, person)
+        kept = rank < k
+        result[part.start + person[kept], rank[kept]] = key[kept] % locations
     return result
 
 
@@ -85,6 +84,10 @@ def count_sets(trajectories: Trajectories, most: int = 5) -> tuple[dict[int, flo
     people = max(len(top), 1)
     unique, distinct = {}, {}
     for k in range(1, most + 1):
-        frequency = np.unique(np.sort(top[:, :k], axis=1), axis=0, return_counts=True)[1]
+        sets = np.sort(top[:, :k], axis=1)
+        sets = sets[np.lexsort(sets.T)]
+        new = np.ones(len(sets), bool)
+        new[1:] = (sets[1:] != sets[:-1]).any(axis=1)
+        frequency = np.diff(np.append(np.flatnonzero(new), len(sets)))
         unique[k], distinct[k] = float((frequency == 1).sum() / people), float(len(frequency) / people)
     return unique, distinct
