@@ -1,6 +1,7 @@
 """Fit the confidence of Habits on some datasets, and see whether it holds on others.
 
     python -m benchmarks.calibration --tune geo36 geo45 --confirm geo41 cabs --cities 5
+    python -m benchmarks.calibration --many        eight cities of 900 to 1,000 people, each left out of the fit in turn: some minutes
 
 Datasets are folders with a truth. Cities with seeds below 10 are tuned on, those from 10 on confirm; each is made with and
 without routine. Prints the weights of `rekindle.attacks.habits.doubt`, and the calibration error of every dataset with the
@@ -46,6 +47,21 @@ KINDS: dict[str, dict[str, Any]] = {
         "share_phones_off_at_random": 0.6,
     },
 }
+MANY: list[tuple[str, dict[str, Any]]] = [
+    ("low", {"seed": 0}),
+    ("normal", {"seed": 1}),
+    ("normal", {"seed": 2, "people": 900, "days": 14}),
+    ("low", {"seed": 2, "days": 2}),
+    ("low", {"seed": 0, "share_phones_off_at_night": 0.4}),
+    ("low", {"seed": 0, "share_without_routine": 0.5}),
+    ("low", {"seed": 0} | WITHOUT_ROUTINE),
+    ("normal", {"seed": 1} | WITHOUT_ROUTINE),
+]
+"""Effort and settings of the cities of many people, of 20 a square kilometre."""
+MANY_CONFIRM: list[tuple[str, dict[str, Any]]] = [
+    ("low", {"seed": 10, "people": 2000}),
+    ("low", {"seed": 10, "people": 1500} | WITHOUT_ROUTINE),
+]
 POINTS = 8000
 FOLDERS_COUNT = 4
 """Times as much as a kind of city do the folders count in the fit."""
@@ -126,13 +142,13 @@ def recover(name: str, kind: str, tuned: bool, truth: rk.Trajectories, effort: s
     return Sample(name, kind, tuned, recovered, truth, mapping, probability, votes, problem.lengths, gains, counted)
 
 
-def fit(samples: list[Sample], names: list[str]) -> dict[str, float]:
+def fit(samples: list[Sample], names: list[str], weights: dict[str, float] = doubts.WEIGHTS) -> dict[str, float]:
     """Fit some weights by logistic regression (Newton's method), with the others as they are; every kind of city counts alike."""
     kinds = [one.kind for one in samples]
     terms, right = (np.concatenate(each) for each in zip(*(one.rows() for one in samples), strict=True))
     weight = np.repeat([(FOLDERS_COUNT if kind == "folders" else 1) / kinds.count(kind) for kind in kinds], POINTS)
     free = np.array([name in names for name in doubts.WEIGHTS])
-    given = terms[:, ~free] @ np.array([weight for name, weight in doubts.WEIGHTS.items() if name not in names])
+    given = terms[:, ~free] @ np.array([weights.get(name, 0.0) for name in doubts.WEIGHTS if name not in names])
     terms = terms[:, free]
     beta = np.zeros(terms.shape[1])
     for _ in range(30):
@@ -156,13 +172,49 @@ def samples(given: argparse.Namespace) -> Iterator[Sample]:
             yield recover(f"{kind}, seed {seed}", kind, seed < 10, truth, given.effort)
 
 
+def many() -> None:
+    """Fit the weights of many people, and leave each city out in turn."""
+    found = []
+    for effort, settings in MANY + MANY_CONFIRM:
+        people = settings.get("people", 1000)
+        side = (people / 20) ** 0.5
+        truth = rk.SyntheticCity(
+            **{"people": people, "days": 7, "step": "30min", "width_km": side, "height_km": side} | settings
+        ).trajectories()
+        found.append(recover(f"{settings}, {effort}", str(settings), len(found) < len(MANY), truth, effort))
+    weights, tuned = doubts.WEIGHTS_OF_MANY, found[: len(MANY)]
+    names = [name for name in weights if name != NOT_FITTED]
+    shipped = dict(weights)
+
+    def error(one: Sample, fitted: dict[str, float]) -> float:
+        weights.update(fitted)
+        return one.calibration_error()[0]
+
+    every = fit(tuned, names, shipped)
+    print("fitted:", ", ".join(f"{name} {value:.3f}" for name, value in every.items()))
+    print("\n| | | accuracy | gain | shipped | with the fit | left out of it |\n|---|---|---|---|---|---|---|")
+    for one in found:
+        accuracy = rk.evaluate(one.recovered, one.truth, mapping=one.mapping).accuracy
+        left_out = error(one, fit([other for other in tuned if other is not one], names, shipped))
+        print(
+            f"| {one.name} | {'tuned' if one.tuned else 'confirmed'} | {accuracy:.3f} | {one.gains.relative:.3f} | "
+            f"{error(one, shipped):.3f} | {error(one, every):.3f} | {left_out:.3f} |",
+            flush=True,
+        )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--tune", nargs="*", type=Path, default=[], metavar="DATASET")
     options.add_argument("--confirm", nargs="*", type=Path, default=[], metavar="DATASET")
     options.add_argument("--cities", type=int, default=2, help="of each kind, to tune on and as many to confirm")
     options.add_argument("--effort", default="normal")
-    found = list(samples(options.parse_args()))
+    options.add_argument("--many", action="store_true", help="the weights of many people, on cities alone")
+    given = options.parse_args()
+    if given.many:
+        many()
+        return
+    found = list(samples(given))
     shipped = [one.calibration_error() for one in found]
     tuned = [one for one in found if one.tuned]
     first = [name for name in doubts.WEIGHTS if name not in (NOT_FITTED, FITTED_LAST)]

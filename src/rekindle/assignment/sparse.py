@@ -9,7 +9,7 @@ with a proven gap, and rows that are left over when the gap is small enough are 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,7 +22,17 @@ from rekindle.assignment.kernels import compiled
 from rekindle.errors import Stopped
 from rekindle.progress import Progress
 
-__all__ = ["Candidates", "Costs", "SparseAssignment", "assign_sparse", "bid", "cheapest", "in_threads", "shortlist"]
+__all__ = [
+    "Candidates",
+    "Costs",
+    "SparseAssignment",
+    "assign_sparse",
+    "bid",
+    "cheapest",
+    "in_threads",
+    "reassign",
+    "shortlist",
+]
 
 CHEAPEST = 16
 """How many of the cheapest columns are listed for every row."""
@@ -164,6 +174,45 @@ def assign_sparse(
         auction.release(step)
 
 
+def reassign(
+    costs: Costs,
+    held: NDArray[np.int64],
+    capacity: NDArray[np.int64],
+    *,
+    steps: Sequence[float],
+    leave: int = 1000,
+    spare: float = 0.01,
+    prices: NDArray[np.float64] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> SparseAssignment:
+    """Improve an assignment of one unit a row: only those bid who would not choose again what they hold.
+
+    Parameters
+    ----------
+    costs, capacity, leave, prices, stop
+        As in `assign_sparse`.
+    held
+        (rows,) int64, the column that each row has.
+    steps
+        By how much prices rise in each of the auctions, one after the other. No gap is asked for.
+    spare
+        Up to this share of the rows is left over, and assigned among itself in the end: the last rows take most of the
+        rounds, and each round takes time that grows with all columns.
+    """
+    auction = _Auction(
+        costs, np.ones(len(held), np.int64), capacity, np.zeros(len(capacity)) if prices is None else prices
+    )
+    auction.owner = np.argsort(held, kind="stable")
+    for step in steps:
+        auction.release(step)
+        for left in auction.rounds(step):
+            if stop is not None and stop():
+                raise Stopped(f"Stopped with {left} of {auction.units} people still to be assigned, as asked.")
+            if left <= min(leave, spare * auction.units):
+                break
+    return auction.complete(leave)
+
+
 class _Auction:
     """Prices, owners and lists of an auction under way."""
 
@@ -233,15 +282,17 @@ class _Auction:
         held = self.owner >= 0
         result[self.owner[held]] = column[held]
         cost = 0.0
+        placed = np.flatnonzero(result >= 0)
         left, places = np.flatnonzero(result < 0), column[~held]
         for begin in range(0, len(left), max(leave, 1)):
             part = slice(begin, begin + max(leave, 1))
             between = self.costs.between(self.row[left[part]], places[part])
             rows, chosen = linear_sum_assignment(between)
             result[left[part][rows]] = places[part][chosen]
-        for begin in range(0, self.units, 4096):
-            part = slice(begin, begin + 4096)
-            cost += float(self._cost_of(self.row[part], result[part]).sum())
+            cost += float(between[rows, chosen].sum())
+        for begin in range(0, len(placed), 4096):
+            units = placed[begin : begin + 4096]
+            cost += float(self._cost_of(self.row[units], result[units]).sum())
         worth, prices = self._best(), self.prices()
         return SparseAssignment(result, cost, float(worth @ self.supply - prices @ self.capacity), prices, worth)
 

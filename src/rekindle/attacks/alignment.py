@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from rekindle.assignment.kernels import compiled
-from rekindle.assignment.sparse import Candidates, assign_sparse, cheapest, in_threads, shortlist
+from rekindle.assignment.sparse import Candidates, cheapest, in_threads, reassign, shortlist
 
 __all__ = ["align"]
 
@@ -18,14 +18,14 @@ MOST_WORK = 2e9
 DENSE_UP_TO = 500
 """People up to whom all pairs are compared; beyond, those who were together most."""
 MOST_ROUNDS_BY_LISTS = 2
-MEETINGS = 20_000
+MEETINGS = 5_000
 """Meetings of each person with others that alignment by lists looks at, about: a sample of the ticks."""
 CROWD = 2_000
 """A place with more people than that at a tick (mostly: away) tells nothing of who is who."""
 LISTED = 32
 CHUNK = 512
-GAP = 2e-3
-"""The part of the time apart that a better alignment by lists might save at most."""
+STEPS = (0.05, 0.01, 0.002)
+"""By how much prices rise in the auctions of an alignment by lists, as shares of the time."""
 
 
 def align(
@@ -93,7 +93,7 @@ def _align_by_lists(
                 continue
             costs = _Apart(model, answer, weight, places)
             one = np.ones(people, np.int64)
-            orders[number] = assign_sparse(costs, one, one, gap=GAP, scale=1.0, finest=1e-3).columns
+            orders[number] = reassign(costs, orders[number], one, steps=STEPS).columns
         model = [answer[:, order] for answer, order in zip(sampled, orders, strict=True)]
     return [answer[order] for answer, order in zip(answers, orders, strict=True)]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from rekindle.assignment.kernels import compiled
-from rekindle.assignment.sparse import Candidates, assign_sparse, cheapest, in_threads, shortlist
+from rekindle.assignment.sparse import Candidates, cheapest, in_threads, reassign, shortlist
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 
@@ -36,15 +36,16 @@ FREE_ROUNDS = 4
 AWAY_DISTANCE = 4.0
 DENSE_UP_TO = 300
 """People up to whom segments are given by all likenesses; beyond, by lists of the most alike, nearly as well."""
-LISTED = 64
+LISTED = 32
 CHUNK = 512
 MAIN = 12
-CROWD = 128
-MOST = 192
+CROWD = 64
+MOST = 96
 """Segments are looked for in so many places only, those where a person spends most time; in each, only among so many, those that
 spend most of their time there; and of all these, so many are compared in full."""
-GAP = 5e-3
-"""The part of the total divergence that a better assignment by lists might save at most."""
+STEPS = (0.05, 0.01)
+LATER_STEPS = (0.004,)
+"""By how much prices rise in the auctions of a part, in units of likeness: at first, and where they are known from its turn before."""
 
 
 def relink(
@@ -206,6 +207,8 @@ class _Links:
         )
         self.place = np.concatenate([part.place for part in parts])
         self.time = np.concatenate([part.time for part in parts])
+        self.whole = np.add.reduceat(self.time, self.begin[:-1])
+        self.entropy = _entropy(self.time, self.begin, self.whole)
         self.offset = offset
         self.prices: list[NDArray[np.float64] | None] = [None] * len(parts)
 
@@ -215,17 +218,16 @@ class _Links:
         own = self.has[part] - self.offset[part]
         people = len(own)
         if people <= DENSE_UP_TO:
-            between = costs.between(np.arange(people), self.parts[part].kind[self.order[part]])
+            between = costs.all()[:, self.parts[part].kind[self.order[part]]]
             chosen = linear_sum_assignment(between)[1]
             before, after = float(np.trace(between)), float(between[np.arange(people), chosen].sum())
             if before - after > 1e-9 * people:
                 self._give(part, self.order[part][chosen])
                 return True
             return False
-        found = assign_sparse(
-            costs, np.ones(people, np.int64), self.parts[part].often, gap=GAP, scale=1.0, finest=1e-3,
-            prices=self.prices[part], stop=stop,
-        )  # fmt: skip
+        prices = self.prices[part]
+        steps = STEPS if prices is None else LATER_STEPS
+        found = reassign(costs, own, self.parts[part].often, steps=steps, prices=prices, stop=stop)
         self.prices[part] = found.prices - found.prices.min()
         if costs.of(own).sum() - found.cost <= 1e-9 * people:
             return False
@@ -248,11 +250,11 @@ class _Divergences:
     """Costs of giving the segments of one part to people: divergences from the time of all their other segments."""
 
     def __init__(self, links: _Links, part: int) -> None:
-        self.links, self.part = links, part
+        self.where = (part, links.offset[part])
         segments = links.parts[part]
         self.there = (segments.there_begin, segments.there, segments.share)
-        self.kinds = len(segments.begin) - 1
-        self.own = (links.has, links.begin, links.place, links.time)
+        self.kinds, self.places = len(segments.begin) - 1, len(segments.there_begin) - 1
+        self.own = (links.has, links.begin, links.place, links.time, links.whole, links.entropy)
         nowhere = np.full(links.order.shape[1], -1, np.int32)
         before, after = nowhere, nowhere
         if part > 0:
@@ -269,7 +271,7 @@ class _Divergences:
 
         def work(span: slice) -> None:
             _scan(
-                span.start, rows[span], (self.part, self.links.offset[self.part]), (MAIN, CROWD, MOST), self.own, self.there,
+                span.start, rows[span], self.where, (MAIN, CROWD, MOST), self.own, self.there,
                 self.ends, prices, by_price, equal, columns[span], costs[span], bound[span],
             )  # fmt: skip
 
@@ -277,22 +279,18 @@ class _Divergences:
         return Candidates(columns, costs, bound)
 
     def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
-        costs = np.empty((len(rows), len(columns)))
+        return np.asarray(_between(rows, columns, self.where, self.places, self.own, self.ends))
 
-        def work(span: slice) -> None:
-            costs[span] = _between(rows[span], self.part, self.own, self.there, self.ends, self.kinds)[:, columns]
-
-        in_threads(work, len(rows), chunk=max(1, min(CHUNK, 2**24 // self.kinds)))
-        return costs
+    def all(self) -> NDArray[np.float64]:
+        """(people, kinds) float64: cost of giving each person a segment of each kind."""
+        return np.asarray(_all(self.where[0], self.own, self.there, self.ends, self.kinds))
 
     def of(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """(people,) float64: cost of giving each person a segment of one kind."""
         costs = np.empty(len(columns))
 
         def work(span: slice) -> None:
-            _each(
-                span.start, columns[span], self.part, self.links.offset[self.part], self.own, self.ends, costs[span]
-            )
+            _each(span.start, columns[span], self.where, self.places, self.own, self.ends, costs[span])
 
         in_threads(work, len(columns), chunk=8 * CHUNK)
         return costs
@@ -352,33 +350,48 @@ def _seam(one, other, xy):
 
 
 @compiled()
-def _others(person, part, own, spent, visited):
-    """Add up a person's time in all other parts; gives how many places that makes, and the sum."""
-    has, begin, place, time = own
+def _entropy(time, begin, whole):
+    """B log b of the share b that each entry has of the time of its kind."""
+    found = np.empty(len(time))
+    for kind in range(len(whole)):
+        for at in range(begin[kind], begin[kind + 1]):
+            b = time[at] / whole[kind]
+            found[at] = b * math.log(b)
+    return found
+
+
+@compiled()
+def _others(person, part, own, shares, entropy, visited):
+    """Add up a person's time in all other parts, as shares a of it, and a log a; gives how many places that makes."""
+    has, begin, place, time = own[:4]
     size = 0
     total = 0.0
     for other in range(len(has)):
         if other != part:
             kind = has[other, person]
             for at in range(begin[kind], begin[kind + 1]):
-                if spent[place[at]] == 0.0:
+                if shares[place[at]] == 0.0:
                     visited[size] = place[at]
                     size += 1
-                spent[place[at]] += time[at]
+                shares[place[at]] += time[at]
                 total += time[at]
-    return size, total
+    for one in range(size):
+        a = shares[visited[one]] / total
+        shares[visited[one]], entropy[visited[one]] = a, a * math.log(a)
+    return size
 
 
 @compiled()
-def _likeness_of(kind, own, spent, total):
-    """Likeness of a segment of one kind and of the time spent in each place."""
-    _, begin, place, time = own
-    whole = time[begin[kind] : begin[kind + 1]].sum()
+def _likeness_of(kind, own, shares, entropy):
+    """Likeness of a segment of one kind and of shares of time in each place."""
+    _, begin, place, time, whole, of_entry = own
     like = 0.0
     for at in range(begin[kind], begin[kind + 1]):
-        if spent[place[at]] > 0.0:
-            like += _likeness(spent[place[at]] / total, time[at] / whole)
-    return like
+        a = shares[place[at]]
+        if a > 0.0:
+            both = a + time[at] / whole[kind]
+            like += both * math.log(both) - entropy[place[at]] - of_entry[at]
+    return 0.5 / math.log(2.0) * like
 
 
 @compiled()
@@ -388,7 +401,7 @@ def _scan(first, rows, where, limits, own, there, ends, prices, by_price, equal,
     main, crowd, most = limits
     there_begin, kinds_there, share = there
     size, places = len(prices), len(there_begin) - 1
-    spent, visited = np.zeros(places), np.empty(places, np.int64)
+    shares, entropy, visited = np.zeros(places), np.empty(places), np.empty(places, np.int64)
     like = np.zeros(size)
     met = np.zeros(size, np.bool_)
     found = np.empty(size, np.int64)
@@ -397,15 +410,14 @@ def _scan(first, rows, where, limits, own, there, ends, prices, by_price, equal,
     half = 0.5 / math.log(2.0)
     for at in range(len(rows)):
         known = np.int64(0)
-        seen, total = _others(rows[at], part, own, spent, visited)
+        seen = _others(rows[at], part, own, shares, entropy, visited)
         whole = seen <= main
-        least = 0.0 if whole else np.partition(spent[visited[:seen]], seen - main)[seen - main]
+        least = 0.0 if whole else np.partition(shares[visited[:seen]], seen - main)[seen - main]
         for one in range(seen):
             place = visited[one]
-            if spent[place] < least:
+            a, less = shares[place], entropy[place]
+            if a < least:
                 continue
-            a = spent[place] / total
-            less = a * math.log(a)
             begin, end = there_begin[place], there_begin[place + 1]
             if end - begin > crowd:
                 whole, begin = False, end - crowd
@@ -432,12 +444,11 @@ def _scan(first, rows, where, limits, own, there, ends, prices, by_price, equal,
                 met[kind] = False
             else:
                 found[kept] = kind
-                alike = like[kind] if whole else _likeness_of(offset + kind, own, spent, total)
+                alike = like[kind] if whole else _likeness_of(offset + kind, own, shares, entropy)
                 cost[kept] = max(1.0 - alike, 0.0) + _seams(rows[at], kind, ends)
                 kept += 1
             like[kind] = 0.0
-        for one in range(seen):
-            spent[visited[one]] = 0.0
+        shares[visited[:seen]] = 0.0
         # Who shares no place with a segment is not where it begins or ends.
         apart = 1.0 + 0.5 * ends[0] * (int(ends[1][rows[at]] >= 0) + int(ends[2][rows[at]] >= 0))
         bound[at] = shortlist(
@@ -446,33 +457,45 @@ def _scan(first, rows, where, limits, own, there, ends, prices, by_price, equal,
 
 
 @compiled()
-def _between(rows, part, own, there, ends, kinds):
-    """Cost of giving each person a segment of each kind: (rows, kinds) float64."""
+def _all(part, own, there, ends, kinds):
+    """Cost of giving each person a segment of each kind: (people, kinds) float64."""
     there_begin, kinds_there, share = there
-    places = len(there_begin) - 1
-    spent, visited = np.zeros(places), np.empty(places, np.int64)
-    costs = np.ones((len(rows), kinds))
-    for at in range(len(rows)):
-        seen, total = _others(rows[at], part, own, spent, visited)
-        for one in range(seen):
-            place = visited[one]
-            a = spent[place] / total
-            spent[place] = 0.0
+    people, places = own[0].shape[1], len(there_begin) - 1
+    shares, entropy, visited = np.zeros(places), np.empty(places), np.empty(places, np.int64)
+    costs = np.ones((people, kinds))
+    for person in range(people):
+        for place in visited[: _others(person, part, own, shares, entropy, visited)]:
+            a = shares[place]
+            shares[place] = 0.0
             for entry in range(there_begin[place], there_begin[place + 1]):
-                costs[at, kinds_there[entry]] -= _likeness(a, share[entry])
+                costs[person, kinds_there[entry]] -= _likeness(a, share[entry])
         for kind in range(kinds):
-            costs[at, kind] = max(costs[at, kind], 0.0) + _seams(rows[at], kind, ends)
+            costs[person, kind] = max(costs[person, kind], 0.0) + _seams(person, kind, ends)
     return costs
 
 
 @compiled()
-def _each(first, columns, part, offset, own, ends, costs):
+def _between(rows, columns, where, places, own, ends):
+    """Cost of giving some people a segment of some kinds: (rows, columns) float64."""
+    part, offset = where
+    shares, entropy, visited = np.zeros(places), np.empty(places), np.empty(places, np.int64)
+    costs = np.empty((len(rows), len(columns)))
+    for at in range(len(rows)):
+        seen = _others(rows[at], part, own, shares, entropy, visited)
+        for column in range(len(columns)):
+            alike = _likeness_of(offset + columns[column], own, shares, entropy)
+            costs[at, column] = max(1.0 - alike, 0.0) + _seams(rows[at], columns[column], ends)
+        shares[visited[:seen]] = 0.0
+    return costs
+
+
+@compiled()
+def _each(first, columns, where, places, own, ends, costs):
     """Cost of giving each person from the first on a segment of one kind."""
-    places = int(own[2].max()) + 1
-    spent, visited = np.zeros(places), np.empty(places, np.int64)
+    part, offset = where
+    shares, entropy, visited = np.zeros(places), np.empty(places), np.empty(places, np.int64)
     for at in range(len(columns)):
-        seen, total = _others(first + at, part, own, spent, visited)
-        cost = 1.0 - _likeness_of(offset + columns[at], own, spent, total)
-        for one in range(seen):
-            spent[visited[one]] = 0.0
+        seen = _others(first + at, part, own, shares, entropy, visited)
+        cost = 1.0 - _likeness_of(offset + columns[at], own, shares, entropy)
+        shares[visited[:seen]] = 0.0
         costs[at] = max(cost, 0.0) + _seams(first + at, columns[at], ends)

@@ -78,7 +78,8 @@ FINE_STEPS = 288
 """Steps a day from which on time counts by its root in whole days too."""
 MANY_CUTS = (2, 4)
 MANY_ROUNDS = 3
-"""The same for many people: each answer in both ways, one after the other, each segment so often."""
+VOTER_ROUNDS = 2
+"""The same for many people: each answer in both ways, one after the other, each segment so often, and those of the voters less."""
 FIRST_SWEEPS = 6
 FINAL_ROUNDS = 4
 
@@ -231,7 +232,7 @@ def doubt(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], b
         seed,
         backwards=backwards,
         segments_per_day=CUTS[number % len(CUTS)],
-        rounds=plan.link_rounds,
+        rounds=VOTER_ROUNDS if plan.block_people else plan.link_rounds,
         stop=stopped,
     )
     return Answer(tracks, float("nan"))
