@@ -61,9 +61,9 @@ class Effort:
 
 
 EFFORTS = {
-    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 15),
-    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 32),
-    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 85),
+    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 7.5),
+    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 12),
+    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 32),
 }
 
 MOST_PEOPLE_AT_ONCE = 800
