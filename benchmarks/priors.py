@@ -22,7 +22,7 @@ import rekindle as rk
 from benchmarks.recipes import RECIPES
 from rekindle.cli.shared import make_attack
 
-SHARES = (0.0, 0.01, 0.05, 0.2, 0.5)
+SHARES = (0.01, 0.05, 0.2, 0.5)
 Table = dict[str, list[tuple[float, float]]]
 
 
@@ -56,7 +56,7 @@ def other_traces(table: Table, truth: rk.Trajectories, given: argparse.Namespace
             return rk.evaluate(attack.recover(counts, prior=prior).trajectories, attacked).accuracy
 
         timed(table, f"{name}, nothing known", lambda run=measure: run(None))
-        for share in SHARES[1:]:
+        for share in given.shares:
             people = round(share * truth.people)
             if not people:
                 continue
@@ -83,7 +83,7 @@ def known_people(table: Table, truth: rk.Trajectories, given: argparse.Namespace
     timed(table, "chance", lambda: accuracy(rk.Chance(seed=seed).recover(counts).trajectories))
     for name in given.attack:
         attack = attack_of(name, given, seed)
-        for share in SHARES:
+        for share in (0.0, *given.shares):
             people = round(share * truth.people)
             if share and not people:
                 continue
@@ -140,6 +140,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--days", type=int, default=None, help="of a city: more days than its recipe has")
     options.add_argument("--people", type=int, default=None, help="of a city")
+    options.add_argument("--shares", type=float, nargs="+", default=SHARES, help="of all people: who is known")
     options.add_argument("--attacked-days", type=int, default=3)
     options.add_argument("--past-days", type=int, nargs="+", default=[1, 2, 4, 7, 14, 28])
     given = options.parse_args()
