@@ -268,7 +268,7 @@ def _part(data: Dataset, sample: int | None, first_days: int | None) -> str | No
         return None
     told = f"Only a part is audited: {', and '.join(parts)}."
     if sample is not None:
-        told += " Fewer people are easier to tell apart, so that more of them may be exposed here than in the whole release."
+        told += " Of the whole release more may be found, or less."
     return told if first_days is None else told + " More days may expose more."
 
 
