@@ -11,7 +11,7 @@ import pytest
 
 import rekindle as rk
 from rekindle.cli import main
-from rekindle.memory import evaluation_bytes, free_memory, parse_size, points_bytes
+from rekindle.memory import comparing_bytes, evaluation_bytes, free_memory, parse_size, points_bytes
 
 GROUP = Path("/sys/fs/cgroup/memory/rekindle-test")
 
@@ -95,6 +95,8 @@ def test_the_machine_says_what_is_free():
 
 def test_more_data_need_more(tmp_path):
     assert evaluation_bytes(2_000, 1_000, 100) > evaluation_bytes(1_000, 1_000, 100) > evaluation_bytes(10, 10, 10)
+    # Beyond a size, people cost as much as their points, and not all pairs of them.
+    assert comparing_bytes(200_000, 100) < 2 * comparing_bytes(100_000, 100)
     (tmp_path / "a.csv").write_bytes(b"x" * 1_000_000)
     assert points_bytes(str(tmp_path / "*.csv")) == points_bytes(str(tmp_path)) > points_bytes(str(tmp_path / "no"))
     counts = rk.SyntheticCity(people=20, days=2, step="1h").trajectories().counts()

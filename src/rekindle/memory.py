@@ -150,12 +150,17 @@ _BYTES_A_ROW = 25
 
 
 def evaluation_bytes(people: int, steps: int, locations: int) -> int:
-    """About how much memory it takes to compare a recovery with the truth, both read from files.
+    """About how much memory it takes to read a recovery and the truth from files, one after the other, and to compare them."""
+    return max(PROCESS + (ROW + 4) * people * steps, comparing_bytes(people, steps)) + 16 * steps * locations
 
-    A matrix of all pairs of people up to a size, lists of the nearest beyond; and the trajectories of both.
+
+def comparing_bytes(people: int, steps: int) -> int:
+    """About how much memory it takes to compare a recovery with the truth.
+
+    A matrix of all pairs of people up to a size, lists of the nearest beyond; and the points of both.
     """
-    pairs = 24 * people**2 if people <= 3_000 else 10_000 * people
-    return PROCESS + ROW * people * steps + 40 * people * steps + 16 * steps * locations + pairs
+    pairs = 24 * people**2 if people <= 3_000 else 1_500 * people
+    return PROCESS + 40 * people * steps + pairs
 
 
 def described_size(dataset: Path) -> tuple[int, int, int] | None:
@@ -186,9 +191,10 @@ def audit_bytes(
         for one in attacks
     )
     if truth:
-        task = max(task, evaluation_bytes(people, steps, locations))
+        task = max(task, comparing_bytes(people, steps))
+    reading = PROCESS + ROW * people * steps
     kept = (len(attacks) + 3) * seeds * 4 * people * steps + (16 + 4 * seeds) * steps * locations
-    return kept + (task if workers == 1 else PROCESS + ROW * people * steps + workers * task)
+    return kept + (max(task, reading) if workers == 1 else reading + workers * task)
 
 
 def counts_of_size(data: Counts | Flows | Release, people: int | None) -> Counts:

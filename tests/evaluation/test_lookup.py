@@ -107,8 +107,8 @@ def test_at_most_so_many_are_looked_up(monkeypatch):
     found = look_up(truth, truth, np.arange(5), draws=2).reidentified
     assert np.flatnonzero(~np.isnan(found[:, 0])).tolist() == [0, 2, 4]
     assert (found[[0, 2, 4], :2] == 1).all()
-    # Many recovered paths: fewer people, but at least one.
-    monkeypatch.setattr(lookup, "MOST_COMPARED", 2 * 5 * 2 * 16)
+    # Many recovered paths through a point: fewer people, but at least one.
+    monkeypatch.setattr(lookup, "MOST_COMPARED", 2 * 2 * 16)
     assert np.flatnonzero(~np.isnan(look_up(truth, truth, np.arange(5), draws=2).learnt[:, 0])).tolist() == [0, 4]
     monkeypatch.setattr(lookup, "MOST_COMPARED", 1)
     assert np.flatnonzero(~np.isnan(look_up(truth, truth, np.arange(5), draws=2).learnt[:, 0])).tolist() == [0]

@@ -30,7 +30,7 @@ def attacking(attack: Attack | None, counts: Counts, *, compared: bool) -> float
 def matching(counts: Counts) -> float:
     """To match the people of two recoveries: all pairs up to a size, lists of the nearest beyond."""
     people = counts.people
-    pairs = 3.5 * (people / 2000) ** 2 if people <= 3000 else 22 * (people / 10_000) ** 1.5
+    pairs = 3.5 * (people / 2000) ** 2 if people <= 3000 else 4 * (people / 10_000) ** 1.6
     return float(0.02 + pairs * (counts.steps / 336) ** 0.5)
 
 

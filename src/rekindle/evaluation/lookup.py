@@ -20,7 +20,7 @@ KNOWN_POINTS = (1, 2, 4, 8, 16)
 DRAWS = 20
 MOST_LOOKED_UP = 1000
 MOST_COMPARED = 1_000_000_000
-"""At most so many people are looked up, and fewer where there are so many recovered paths that it takes too long."""
+"""At most so many people are looked up, and fewer where so many recovered paths go through a point that it takes too long."""
 
 
 class Lookup(NamedTuple):
@@ -65,7 +65,8 @@ def look_up(
     checks.whole("seed", seed)
     reidentified = np.full((truth.people, len(KNOWN_POINTS)), np.nan)
     learnt = reidentified.copy()
-    affordable = MOST_COMPARED // (recovered.people * draws * KNOWN_POINTS[-1])
+    there = _Passing(recovered)
+    affordable = int(MOST_COMPARED / (there.crowd * draws * KNOWN_POINTS[-1]))
     number = min(truth.people, MOST_LOOKED_UP, max(1, affordable))
     for person in np.unique(np.linspace(0, truth.people - 1, number).astype(np.int64)):
         counted = np.flatnonzero(truth.cells[person] != AWAY)
@@ -74,18 +75,48 @@ def look_up(
             continue
         random = np.random.default_rng([seed, person])
         known = np.array([random.choice(counted, points[-1], replace=False) for _ in range(draws)])
-        alike = recovered.cells[:, known] == truth.cells[person, known]
-        agreed = alike.cumsum(axis=2, dtype=np.int8)[:, :, points - 1]
-        best = agreed == agreed.max(axis=0)
-        ties = best.sum(axis=0)
-        tie = (random.random(ties.shape) * ties).astype(np.int64)
-        picked = (best.cumsum(axis=0, dtype=np.int32) > tie).argmax(axis=0)
+        lots = random.random((draws, len(points)))
+        agreed, ties, picked = np.empty((3, *lots.shape), np.int64)
+        for draw, steps in enumerate(known):
+            passing = [there.at(step, truth.cells[person, step]) for step in steps]
+            for at, number in enumerate(points):
+                paths, times = np.unique(np.concatenate(passing[:number]), return_counts=True)
+                agreed[draw, at] = times.max(initial=0)
+                best = paths[times == agreed[draw, at]] if len(paths) else range(recovered.people)
+                ties[draw, at] = len(best)
+                picked[draw, at] = best[int(lots[draw, at] * len(best))]
         reidentified[person, : len(points)] = ((ties == 1) & (picked == right[person])).mean(axis=0)
         rows, at = np.unique(picked, return_inverse=True)
         total = (recovered.cells[rows] == truth.cells[person])[:, counted].sum(axis=1)[at].reshape(picked.shape)
         others = np.where(points < len(counted), len(counted) - points, np.nan)
-        learnt[person, : len(points)] = ((total - agreed.max(axis=0)) / others).mean(axis=0)
+        learnt[person, : len(points)] = ((total - agreed) / others).mean(axis=0)
     return Lookup(reidentified, learnt)
+
+
+class _Passing:
+    """Who is where: the recovered paths through a point, found without looking at all.
+
+    Attributes
+    ----------
+    crowd
+        How many paths go through a point of a path, on average.
+    """
+
+    def __init__(self, recovered: Trajectories) -> None:
+        cells = recovered.cells
+        self.paths = np.empty(cells.shape[::-1], np.int32)
+        self.cells = np.empty(cells.shape[::-1], cells.dtype)
+        for step in range(recovered.steps):
+            self.paths[step] = np.argsort(cells[:, step], kind="stable")
+            self.cells[step] = cells[self.paths[step], step]
+        counts = recovered.counts().values.astype(np.float64)
+        self.crowd = max(1.0, float((counts**2).sum() / max(counts.sum(), 1.0)))
+
+    def at(self, step: int, location: int) -> NDArray[np.int32]:
+        """The paths that are in a location at a step, in order."""
+        cells = self.cells[step]
+        here = cells.dtype.type(location)  # of another type, all cells would be converted
+        return np.asarray(self.paths[step, np.searchsorted(cells, here) : np.searchsorted(cells, here, "right")])
 
 
 def unique_points(truth: Trajectories, *, draws: int = DRAWS, seed: int = 0) -> NDArray[np.float64]:
