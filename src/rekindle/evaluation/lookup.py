@@ -86,8 +86,8 @@ def look_up(
                 ties[draw, at] = len(best)
                 picked[draw, at] = best[int(lots[draw, at] * len(best))]
         reidentified[person, : len(points)] = ((ties == 1) & (picked == right[person])).mean(axis=0)
-        rows, at = np.unique(picked, return_inverse=True)
-        total = (recovered.cells[rows] == truth.cells[person])[:, counted].sum(axis=1)[at].reshape(picked.shape)
+        rows, row_of = np.unique(picked, return_inverse=True)
+        total = (recovered.cells[rows] == truth.cells[person])[:, counted].sum(axis=1)[row_of].reshape(picked.shape)
         others = np.where(points < len(counted), len(counted) - points, np.nan)
         learnt[person, : len(points)] = ((total - agreed) / others).mean(axis=0)
     return Lookup(reidentified, learnt)
