@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -73,14 +73,14 @@ def _reading() -> Iterator[None]:
 
 
 class _Folder:
-    """A folder for files of one's own, which goes away with the last table that is read from it, or when Python ends."""
+    """A folder for files of one's own, which goes away with this object, or when Python ends."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="rekindle-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def scan(self, files: list[Path]) -> Frame:
-        """A table of some of the files. Whatever is made of it holds this folder, too."""
+        """A table of some of the files. Whatever is made of it holds this folder, too; it is read with all its columns."""
         return _lazy(pl.scan_parquet(files).map_batches(partial(_unchanged, self), streamable=True))
 
 
@@ -145,6 +145,7 @@ class Parts:
     """
 
     frames: tuple[Frame, ...]
+    _folder: _Folder | None = field(default=None, repr=False)
 
     @classmethod
     def by_person(cls, frame: Frame) -> Parts:
@@ -171,7 +172,7 @@ class Parts:
         if not groups[0]:
             frame.to_native().head(0).sink_parquet(folder.path / "none.parquet")
             groups[0] = [folder.path / "none.parquet"]
-        return cls(tuple(map(folder.scan, groups)))
+        return cls(tuple(_lazy(pl.scan_parquet(files)) for files in groups), folder)
 
     def map(self, work: Callable[[Frame], Frame]) -> Parts:
         """Compute another table from each part, where what becomes of a person hangs on that person's rows alone."""
@@ -182,12 +183,12 @@ class Parts:
             file = folder.path / f"{number}.parquet"
             with _reading():
                 work(frame).to_native().sink_parquet(file, **_QUICK)
-            frames.append(folder.scan([file]))
-        return Parts(tuple(frames))
+            frames.append(_lazy(pl.scan_parquet(file)))
+        return Parts(tuple(frames), folder)
 
     def lazily(self, work: Callable[[Frame], Frame]) -> Parts:
         """The same as `map`, but computed whenever it is read."""
-        return Parts(tuple(map(work, self.frames)))
+        return Parts(tuple(map(work, self.frames)), self._folder)
 
     def gather(self, work: Callable[[Frame], Frame]) -> pl.DataFrame:
         """Compute something small from each part, and collect it."""
@@ -203,8 +204,13 @@ _QUICK: Any = {"compression": "lz4", "statistics": False}
 
 
 def computed(frame: Frame) -> Frame:
-    """Compute a table once."""
-    return Parts((frame,)).map(lambda part: part).frame
+    """Compute a small table once."""
+    if on_spark(frame):
+        return settle(frame)
+    folder = _Folder()
+    with _reading():
+        frame.to_native().sink_parquet(folder.path / "0.parquet", **_QUICK)
+    return folder.scan([folder.path / "0.parquet"])
 
 
 def settle(frame: Frame) -> Frame:
