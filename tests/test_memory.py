@@ -99,7 +99,9 @@ def test_more_data_need_more(tmp_path):
     assert comparing_bytes(200_000, 100) < 2 * comparing_bytes(100_000, 100)
     (tmp_path / "a.csv").write_bytes(b"x" * 1_000_000)
     assert points_bytes(str(tmp_path / "*.csv")) == points_bytes(str(tmp_path)) > points_bytes(str(tmp_path / "no"))
-    assert points_bytes(str(tmp_path), "spark") == points_bytes(str(tmp_path / "no"), "spark")  # its workers have them
+    assert points_bytes(str(tmp_path), "spark") == points_bytes(
+        str(tmp_path / "no"), "spark"
+    )  # its workers have them
     counts = rk.SyntheticCity(people=20, days=2, step="1h").trajectories().counts()
     needs = [rk.Habits(effort=effort, workers=1).memory_bytes(counts) for effort in ("low", "normal", "high")]
     assert needs == sorted(needs)
