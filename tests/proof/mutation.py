@@ -67,6 +67,7 @@ TESTS = {
     "attacks/habits/relink.py": HABITS,
     "attacks/habits/search.py": HABITS,
     "attacks/habits/track.py": HABITS,
+    "attacks/habits/wishes.py": "tests/attacks/habits/test_flows.py",
     "evaluation/confidence.py": "tests/evaluation/test_confidence.py",
     "evaluation/scores.py": SCORES,
     "evaluation/exposure.py": SCORES,

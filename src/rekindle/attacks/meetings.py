@@ -6,12 +6,14 @@ either keep their ways or exchange them, whichever is worth more.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.assignment.kernels import compiled
 
-__all__ = ["exchange_towards", "exchange_until_likely"]
+__all__ = ["Likely", "exchange_towards", "exchange_until_likely"]
 
 ALL_PAIRS_UP_TO = 300
 """People up to whom all pairs are tried; beyond, each person with those who are most where that person is wanted."""
@@ -24,8 +26,31 @@ FEW_CHANGES = 0.05
 """Share of the people below which another turn is not worth its time."""
 
 
+class Likely(NamedTuple):
+    """How likely each person is to be in some places.
+
+    Attributes
+    ----------
+    chance
+        (ticks, people, places of a person) float32.
+    rank
+        (people, places) int8: the number of each place among those of a person, -1 where it is none of them.
+    """
+
+    chance: NDArray[np.float32]
+    rank: NDArray[np.int8]
+
+
+NOT_KNOWN = Likely(np.empty((0, 0, 0), np.float32), np.empty((0, 0), np.int8))
+
+
 def exchange_towards(
-    tracks: NDArray[np.integer], wanted: NDArray[np.integer], lengths: NDArray[np.int64], *, fixed: bool = False
+    tracks: NDArray[np.integer],
+    wanted: NDArray[np.integer],
+    lengths: NDArray[np.int64],
+    *,
+    fixed: bool = False,
+    likely: Likely = NOT_KNOWN,
 ) -> NDArray[np.int32]:
     """Exchange ways at meetings until people are where others want them, as much as can be.
 
@@ -40,6 +65,8 @@ def exchange_towards(
         (ticks,) int64: how much each tick counts.
     fixed
         Whether everyone begins at the first tick as they are.
+    likely
+        By what an exchange is judged, where it is known; then what is wanted only says who is tried with whom.
 
     Returns
     -------
@@ -50,12 +77,12 @@ def exchange_towards(
     wanted = wanted[None] if wanted.ndim == 2 else wanted
     none, nowhere = np.empty((0, 0)), np.empty((0, 0), np.int64)
     if len(found) <= ALL_PAIRS_UP_TO:
-        _try_all_pairs(found, wanted, none, nowhere, lengths, fixed, MOST_TURNS)
+        _try_all_pairs(found, wanted, none, nowhere, likely, lengths, fixed, MOST_TURNS)
         return found
     places = 1 + max(int(found.max()), int(wanted.max()))
     for _ in range(MOST_TURNS_OF_MANY):
         there, begin = _who_is_where(found, places)
-        if _try_listed(found, wanted, none, nowhere, lengths, fixed, there, begin) <= FEW_CHANGES * len(found):
+        if _try_listed(found, wanted, likely, lengths, fixed, there, begin) <= FEW_CHANGES * len(found):
             break
     return found
 
@@ -77,12 +104,12 @@ def exchange_until_likely(
         (ticks, places) int64: the state of each place at each tick, -1 where nobody is.
     """
     found = np.ascontiguousarray(tracks, dtype=np.int32).copy()
-    _try_all_pairs(found, np.empty((0, 0, 0), np.int32), marginal, states, lengths, False, MOST_TURNS)
+    _try_all_pairs(found, np.empty((0, 0, 0), np.int32), marginal, states, NOT_KNOWN, lengths, False, MOST_TURNS)
     return found
 
 
 @compiled()
-def _try_all_pairs(tracks, wanted, marginal, states, lengths, fixed, most):
+def _try_all_pairs(tracks, wanted, marginal, states, likely, lengths, fixed, most):
     people = len(tracks)
     changed = np.zeros(people, np.int64)  # the turn in which the ways of each person changed last
     for turn in range(1, most + 1):
@@ -91,7 +118,7 @@ def _try_all_pairs(tracks, wanted, marginal, states, lengths, fixed, most):
             for q in range(p + 1, people):
                 if turn > 1 and changed[p] < turn - 1 and changed[q] < turn - 1:
                     continue
-                if _exchange(p, q, tracks, wanted, marginal, states, lengths, fixed):
+                if _exchange(p, q, tracks, wanted, marginal, states, likely, lengths, fixed):
                     changed[p] = changed[q] = turn
                     anything = True
         if not anything:
@@ -99,7 +126,7 @@ def _try_all_pairs(tracks, wanted, marginal, states, lengths, fixed, most):
 
 
 @compiled()
-def _exchange(p, q, tracks, wanted, marginal, states, lengths, fixed):
+def _exchange(p, q, tracks, wanted, marginal, states, likely, lengths, fixed):
     """Exchange the ways of two people between two meetings wherever that is worth more: all or nothing."""
     begin = 0
     gain = 0.0
@@ -109,7 +136,14 @@ def _exchange(p, q, tracks, wanted, marginal, states, lengths, fixed):
     for tick in range(ticks):
         a, b = tracks[p, tick], tracks[q, tick]
         if a != b:
-            if by_wish:
+            if len(likely.chance) > 0:
+                gain += lengths[tick] * (
+                    _chance(likely, tick, p, b)
+                    - _chance(likely, tick, p, a)
+                    + _chance(likely, tick, q, a)
+                    - _chance(likely, tick, q, b)
+                )
+            elif by_wish:
                 better = 0
                 for wish in wanted:
                     better += (wish[p, tick] == b) + (wish[q, tick] == a)
@@ -128,6 +162,12 @@ def _exchange(p, q, tracks, wanted, marginal, states, lengths, fixed):
             gain = 0.0
             begin = tick + 1
     return swapped
+
+
+@compiled()
+def _chance(likely, tick, person, place):
+    at = likely.rank[person, place]
+    return likely.chance[tick, person, at] if at >= 0 else np.float32(0.0)
 
 
 @compiled()
@@ -150,12 +190,13 @@ def _who_is_where(tracks, places):
 
 
 @compiled()
-def _try_listed(tracks, wanted, marginal, states, lengths, fixed, there, begin):
+def _try_listed(tracks, wanted, likely, lengths, fixed, there, begin):
     """Try everyone with those who are most where they are wanted themselves, but are not; gives how many exchanged."""
     people, ticks = tracks.shape
     time = np.zeros(people, np.int64)
     met = np.full(people, -1, np.int64)  # the last person whom each has met
     found = np.empty(people, np.int64)
+    none, nowhere = np.empty((0, 0)), np.empty((0, 0), np.int64)
     exchanged = 0
     for p in range(people):
         known = 0
@@ -190,7 +231,7 @@ def _try_listed(tracks, wanted, marginal, states, lengths, fixed, there, begin):
             if best < 0:
                 break
             time[best] = 0
-            if _exchange(p, best, tracks, wanted, marginal, states, lengths, fixed):
+            if _exchange(p, best, tracks, wanted, none, nowhere, likely, lengths, fixed):
                 anything = True
         for one in range(known):
             time[found[one]] = 0

@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.wishes import likely_places
 from tests.small import line, random_truth, truths
 
 import rekindle as rk
 from rekindle.attacks.flows import Windows
-from rekindle.attacks.habits import flow_polish
+from rekindle.attacks.habits import flow_polish, wishes
 from rekindle.attacks.habits.flow_polish import polish_flows, project_votes
-from rekindle.attacks.habits.flows import follow_wishes, track_flows
+from rekindle.attacks.habits.flows import track_flows
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import HabitModel, SwapSearch
+from rekindle.attacks.habits.wishes import follow_wishes
 from rekindle.evaluation.confidence import assess_confidence
 
 
@@ -84,13 +86,65 @@ def test_the_last_to_arrive_leaves_first_and_goes_on():
 @settings(max_examples=50, deadline=None)
 @given(truth=truths(away=True, max_people=12), seed=st.integers(0, 9))
 def test_people_are_followed_to_where_they_are_wanted(truth, seed):
-    """Whatever that is, along the flows, from where they are wanted first."""
+    """Whatever that is, along the flows."""
     problem = problem_of(truth)
     own = tracks_of(truth, problem)
     random = np.array([np.random.default_rng(seed).permutation(row) for row in own.T]).T
     problem.check(follow_wishes(problem, [random, own]))
     problem.check(follow_wishes(problem, [own]))
-    assert np.array_equal(follow_wishes(problem, [own])[:, 0], own[:, 0])
+
+
+@settings(max_examples=15, deadline=None)
+@given(truth=truths(away=True, max_people=6), seed=st.integers(0, 9))
+def test_wishes_are_weighed_as_by_plain_loops(truth, seed):
+    problem = problem_of(truth)
+    rng = np.random.default_rng(seed)
+    own = tracks_of(truth, problem)
+    asked = [own, np.array([rng.permutation(row) for row in own.T]).T]
+    kept = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wishes, "exchange_towards", lambda tracks, *_, likely: kept.update(likely=likely) or tracks)
+        wishes.follow_wishes(problem, asked)
+    found, rank = kept["likely"]
+    people, places = rank.shape
+    chance = np.zeros((problem.ticks, people, places))
+    bins = np.minimum(problem.clock * wishes.BINS / 24, wishes.BINS - 1).astype(int)
+    for person in range(people):
+        time = np.zeros((wishes.BINS, places))
+        for tick in range(problem.ticks):
+            for wish in asked:
+                time[bins[tick], wish[person, tick]] += problem.lengths[tick]
+        for tick in range(problem.ticks):
+            now = time[bins[tick]]
+            usual = np.log(0.6 * now / max(now.sum(), 1) + 0.39 * time.sum(axis=0) / time.sum() + 1e-4)
+            worth = wishes.USUAL * usual
+            for wish in asked:
+                worth[wish[person, tick]] += wishes.EAGER / 2
+            worth *= problem.lengths[tick] / problem.steps_per_day
+            can = rank[person] >= 0
+            chance[tick, person, can] = np.exp(np.maximum(worth[can] - worth[can].max(), wishes.LEAST))
+    flows = problem.flows
+    listed = np.stack([flows.origin, flows.goal, flows.number], axis=1)
+    by_tick = [listed[flows.offsets[t] : flows.offsets[t + 1]].tolist() for t in range(problem.ticks)]
+    expected = likely_places(by_tick, chance, wishes.SWEEPS, wishes.SCALINGS)
+    for person in range(people):
+        can = np.flatnonzero(rank[person] >= 0)
+        assert np.allclose(found[:, person, rank[person, can]], expected[:, person, can], atol=2e-3)
+
+
+def test_wishes_that_can_be_are_met():
+    truth = rk.SyntheticCity(people=80, days=3, step="1h", width_km=4, height_km=4).trajectories()
+    problem = problem_of(truth)
+    own = tracks_of(truth, problem)
+    assert (follow_wishes(problem, [own]) == own).mean() > 0.99
+    rng = np.random.default_rng(1)
+    wrong = own.copy()
+    for tick in range(problem.ticks):
+        some = rng.permutation(80)[:16]  # who is taken for one another at this tick
+        wrong[some, tick] = own[np.roll(some, 1), tick]
+    found = follow_wishes(problem, [wrong])
+    problem.check(found)
+    assert (found == own).mean() > (wrong == own).mean() + 0.05
 
 
 def test_crowds_are_sent_together():

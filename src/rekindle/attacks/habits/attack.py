@@ -34,6 +34,7 @@ from rekindle.attacks.habits.schedule import (
     find,
     finish,
 )
+from rekindle.attacks.habits.wishes import OWN
 from rekindle.attacks.priors import KnownPast, OtherTraces, Prior, check_prior
 from rekindle.attacks.saving import SavedRun
 from rekindle.errors import Stopped
@@ -133,10 +134,11 @@ class Habits(Attack):
         if people > MOST_PEOPLE_AT_ONCE:
             answers = much.many_answers + much.many_voters
             # The answers, and their copies in one order; each link with its lists, and the segments' times in each location.
-            # With flows, the copies once more, and blocks in which each person may be in a location alone.
+            # With flows, the copies once more, everyone's chains, and blocks in which each person may be in a location alone.
             blocks = each * ticks * min(places, BLOCK_PEOPLE) * BLOCK_PEOPLE if flows else 0
             copies = answers + much.many_voters + 4 + flows * (much.many_answers + 4)
-            return common + 4 * people * ticks * copies + threads * max(people * (1200 + 12 * ticks), blocks)
+            chains = flows * people * (8 * OWN * ticks + 4_000)
+            return common + chains + 4 * people * ticks * copies + threads * max(people * (1200 + 12 * ticks), blocks)
         answers = much.groups * (much.members + 1) + much.voters
         linking = 64 * people**2 + 16 * people * ticks
         polishing = each * states + 12 * people * HOURS * places if states <= MOST_STATES else 0

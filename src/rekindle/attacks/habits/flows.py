@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from rekindle.errors import InvalidData
 if TYPE_CHECKING:
     from rekindle.attacks.habits.problem import Problem
 
-__all__ = ["TickFlows", "follow_wishes", "track_flows"]
+__all__ = ["TickFlows", "track_flows"]
 
 AHEAD = 0.3
 FARTHEST = 10.0
@@ -28,9 +27,6 @@ SPARE = 4
 """How many more people than leave a place are considered for leaving it, those that came last."""
 RETURN = 2.0
 """Price of a return, at most: the distance from where the person was seen last, in units of the smallest distance."""
-LOOK_AHEAD = 12
-LESS = 0.8
-"""How many ticks ahead count when people are followed to where they are wanted, each by so much less than the one before."""
 MOST_PRICES = 20_000
 """Prices of people and destinations up to which everyone is considered alone; beyond, those who came from one place together."""
 
@@ -299,113 +295,6 @@ def _send_crowd(low, high, at, flows, who, origin, xy, now):
         for _ in range(number[arc]):
             now[who[first[row]]] = goals[low + columns[column_of[arc]]]
             first[row] += 1
-
-
-def follow_wishes(problem: Problem, wanted: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
-    """Follow people along the flows to where they are wanted, as far as these allow.
-
-    Parameters
-    ----------
-    problem
-        The flows.
-    wanted
-        Where everyone is wanted, each (people, ticks) places with exact counts, people in the same order; they count alike.
-
-    Returns
-    -------
-    (people, ticks) int32 places with exact flows.
-    """
-    flows = problem.flows
-    if flows is None:
-        raise RuntimeError("a problem without flows")
-    columns = (flows.offsets, flows.origin, flows.goal, flows.number)
-    wishes = np.stack(wanted).astype(np.int32, copy=False)
-    return _follow_wishes(wishes, columns, problem.lengths, problem.counts.shape[1])
-
-
-@compiled(error_model="numpy")
-def _follow_wishes(wanted, flows, lengths, places):
-    offsets, origins, goals, numbers = flows
-    _, people, ticks = wanted.shape
-    tracks = np.empty((people, ticks), np.int32)
-    now = wanted[0, :, 0].copy()
-    tracks[:, 0] = now
-    begin = np.zeros(places + 1, np.int64)
-    there = np.empty(people, np.int64)
-    column_of = np.full(places, -1, np.int64)
-    for tick in range(1, ticks):
-        begin[:] = 0
-        for person in range(people):
-            begin[now[person] + 1] += 1
-        for place in range(places):
-            begin[place + 1] += begin[place]
-        filled = begin[:-1].copy()
-        for person in range(people):
-            there[filled[now[person]]] = person
-            filled[now[person]] += 1
-        low = offsets[tick]
-        while low < offsets[tick + 1]:
-            at = origins[low]
-            high = low
-            while high < offsets[tick + 1] and origins[high] == at:
-                column_of[goals[high]] = high - low
-                high += 1
-            who = there[begin[at] : begin[at + 1]]
-            rows, columns = len(who), high - low
-            if columns == 1:
-                for person in who:
-                    now[person] = goals[low]
-            elif rows * columns <= MOST_PRICES:
-                cost = np.zeros((rows, columns))
-                for row in range(rows):
-                    _look_ahead(who[row], tick, wanted, lengths, column_of, cost[row])
-                row_of, chosen, _sent, _gap = solve_dense(cost, np.ones(rows, np.int64), numbers[low:high].copy())
-                for arc in range(len(row_of)):
-                    now[who[row_of[arc]]] = goals[low + chosen[arc]]
-            else:
-                # Those who gain most by going where they are wanted go first; then anyone, and the rest stays.
-                left = numbers[low:high].copy()
-                stay = column_of[at]
-                best = np.empty(rows, np.int64)
-                gain = np.empty(rows)
-                worth = np.zeros(columns)
-                for row in range(rows):
-                    _look_ahead(who[row], tick, wanted, lengths, column_of, worth)
-                    best[row] = np.argmin(worth)
-                    gain[row] = worth[best[row]] - (worth[stay] if stay >= 0 else 0.0)
-                    worth[:] = 0.0
-                open_ = 0
-                order = np.argsort(gain, kind="mergesort")
-                for row in order:
-                    if gain[row] < 0.0 and left[best[row]] > 0:
-                        left[best[row]] -= 1
-                        now[who[row]] = goals[low + best[row]]
-                        best[row] = -1
-                for row in order:
-                    if best[row] < 0:
-                        continue
-                    while open_ < columns and (left[open_] == 0 or open_ == stay):
-                        open_ += 1
-                    if open_ < columns:
-                        left[open_] -= 1
-                        now[who[row]] = goals[low + open_]
-            for k in range(low, high):
-                column_of[goals[k]] = -1
-            low = high
-        tracks[:, tick] = now
-    return tracks
-
-
-@compiled()
-def _look_ahead(person, tick, wanted, lengths, column_of, cost):
-    """Add up the time that a person is wanted in each destination soon, as a negative cost."""
-    weight = 1.0
-    for later in range(tick, min(wanted.shape[2], tick + LOOK_AHEAD)):
-        for wish in range(len(wanted)):
-            column = column_of[wanted[wish, person, later]]
-            if column >= 0:
-                cost[column] -= weight * lengths[later]
-        weight *= LESS
 
 
 @compiled()

@@ -13,13 +13,14 @@ from rekindle.attacks.habits.block_polish import polish_blocks
 from rekindle.attacks.habits.consensus import decode
 from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
-from rekindle.attacks.habits.flows import follow_wishes, track_flows
+from rekindle.attacks.habits.flows import track_flows
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import POWER, SEAM, relink
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import REDEAL, HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
+from rekindle.attacks.habits.wishes import follow_wishes
 from rekindle.attacks.meetings import exchange_towards
 from rekindle.attacks.moves import MoveModel
 
@@ -366,8 +367,11 @@ def _agree(
             each.astype(np.int32, copy=False) for each in (aligned[best], *aligned[:best], *aligned[best + 1 :])
         ]
         if problem.flows is not None:
-            tracks = follow_wishes(problem, ordered)
-            ordered = [exchange_towards(tracks, np.stack(ordered), problem.lengths), *ordered]
+            linked = follow_wishes(problem, ordered)
+            for cuts in MANY_CUTS:  # ways along the flows have better segments than those that were tracked
+                linked = _relink(problem, plan, linked, plan.seed, cuts, stopped)
+            ordered = [each.astype(np.int32) for each in _aligned(problem, [linked, *ordered], 0, rounds=1)]
+            ordered = [follow_wishes(problem, ordered), *ordered]
         return polish_blocks(
             problem,
             plan.model,
