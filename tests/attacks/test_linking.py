@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from tests.reference.oracle import link_cost
 
-from rekindle.attacks.linking import InformationGain, Link, gain_matrix, link, link_by_gain
+from rekindle.attacks import linking
+from rekindle.attacks.linking import InformationGain, Link, _Gains, _Profiles, gain_matrix, link, link_by_gain
 from rekindle.errors import InvalidData, Stopped
 from rekindle.model import AWAY
 
@@ -177,3 +178,51 @@ def test_people_who_come_and_go_are_linked_by_what_was_seen_of_them(case, seed, 
     nobody = (len(past[0]) - len(today)) * most
     assert found.cost - nobody == pytest.approx(plain[linked, found.order[linked]].sum(), abs=1e-9)
     assert found.cost * (1 - found.gap) <= exact.cost + nobody + 1e-9
+
+
+def plain_gains(past: Days, today: NDArray[np.int32]) -> NDArray[np.float64]:
+    """All costs, of people who are away at times too."""
+    return np.array(
+        [[min(link_cost(list(day[u]), list(now)) for day in past) for now in today] for u in range(len(past[0]))]
+    )
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    case=days(),
+    seed=st.integers(0, 99),
+    away=st.booleans(),
+    levels=st.sampled_from([0, 2, 100]),
+    listed=st.sampled_from([1, 2, 5, 32]),
+    block=st.sampled_from([1, 2, 3, 16]),
+    slack=st.sampled_from([0.0, 0.1]),
+)
+def test_lists_have_the_best_and_nothing_else_is_below_their_bound(
+    case: tuple[Days, NDArray[np.int32], int], seed, away, levels, listed, block, slack
+) -> None:
+    past, today, locations = case
+    rng = np.random.default_rng(seed)
+    if away:
+        past, today = [some_away(day, rng) for day in past], some_away(today, rng)
+    today = np.concatenate([today, today[: seed % 3]])
+    plain, prices = plain_gains(past, today), rng.integers(0, levels + 1, len(today)) / max(levels, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linking, "BLOCK", block)
+        patch.setattr(linking, "LISTED", listed)
+        costs = _Gains([_Profiles.of(day, locations) for day in past], _Profiles.of(today, locations))
+        rows = rng.permutation(len(plain))
+        found = costs.scan(rows, prices, slack)
+    for row, columns, its, bound in zip(rows, found.columns, found.costs, found.bound, strict=True):
+        kept = columns[columns >= 0]
+        assert len(set(kept)) == len(kept) <= listed
+        np.testing.assert_allclose(its[columns >= 0], plain[row, kept], atol=1e-12)
+        assert np.isinf(its[columns < 0]).all()
+        values = plain[row] + prices
+        assert bound >= values[kept].min(initial=np.inf) - slack - 1e-9
+        assert bound <= np.delete(values, kept).min(initial=np.inf) + slack + 1e-9
+        # None but the cheapest, of which any will do, could be left out for a worse one.
+        assert (
+            values[kept].max(initial=0.0)
+            <= max(bound, 1.0 + np.sort(prices)[: linking.CHEAPEST].max()) + slack + 1e-9
+        )
+    np.testing.assert_allclose(costs.between(rows, np.arange(len(today))), plain[rows], atol=1e-12)

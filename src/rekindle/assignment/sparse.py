@@ -30,6 +30,7 @@ __all__ = [
     "bid",
     "cheapest",
     "in_threads",
+    "in_turn",
     "reassign",
     "shortlist",
 ]
@@ -315,6 +316,17 @@ def cheapest(prices: NDArray[np.float64], slack: float) -> tuple[NDArray[np.int6
 
 
 @compiled()
+def in_turn(
+    turn: int, prices: NDArray[np.float64], by_price: NDArray[np.int64], equal: int
+) -> tuple[int, int, float]:
+    """Which of the cheapest columns a row is given, as the begin and end of their ranks, and the least price of all others."""
+    begin = 0 if equal <= CHEAPEST else turn * CHEAPEST % equal
+    other = 0 if begin > 0 else CHEAPEST
+    price = prices[by_price[other]] if other < len(by_price) else np.inf
+    return begin, min(begin + CHEAPEST, len(by_price)), price
+
+
+@compiled()
 def shortlist(
     turn: int,
     known: int | np.int64,
@@ -348,15 +360,14 @@ def shortlist(
         (length,) to be filled.
     """
     length = len(columns)
-    offset = 0 if equal <= CHEAPEST else turn * CHEAPEST % equal
-    for rank in range(offset, min(offset + CHEAPEST, len(by_price))):
+    begin, end, other = in_turn(turn, prices, by_price, equal)
+    bound = farthest + other
+    for rank in range(begin, end):
         column = by_price[rank]
         if not met[column]:
             found[known] = column
             cost[known] = farthest
             known += 1
-    unlisted = by_price[0] if offset > 0 else by_price[CHEAPEST] if len(by_price) > CHEAPEST else -1
-    bound = farthest + prices[unlisted] if unlisted >= 0 else np.inf
     for one in range(known):
         met[found[one]] = False
         value[one] = cost[one] + prices[found[one]]

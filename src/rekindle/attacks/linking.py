@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from rekindle.assignment.kernels import compiled
-from rekindle.assignment.sparse import Candidates, assign_sparse, cheapest, in_threads, shortlist
+from rekindle.assignment.sparse import CHEAPEST, Candidates, assign_sparse, cheapest, in_threads, in_turn, shortlist
 from rekindle.attacks.base import with_rows_away
 from rekindle.errors import InvalidData
 from rekindle.model import AWAY
@@ -32,7 +32,11 @@ __all__ = [
 DENSE_UP_TO = 3_000
 """People up to whom a link is exact and takes a people x people matrix."""
 LISTED = 64
-CHUNK = 1024
+CHUNK = 64
+BLOCK = 4096
+"""How many rows of today are looked at together: what is known of them fits into fast memory."""
+PART = 64
+UNITS = 2.0**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,47 +310,85 @@ class _Profiles:
         return begin, person[order], self.count[order]
 
 
+class _Rows(NamedTuple):
+    """Profiles as kernels take them: the locations of row r on day d are at begin[d, r] ... begin[d, r + 1]."""
+
+    begin: NDArray[np.int64]
+    place: NDArray[np.int32]
+    stay: NDArray[np.int32]
+    seen: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+
+class _Crowds(NamedTuple):
+    """Today's rows by location: those that spend the same number of steps there, of the same number that they are seen, are a crowd.
+
+    The rows are divided into blocks. The crowds of block b in location l are at first[b, l] ... first[b, l + 1], and the
+    rows of crowd c, counted from the beginning of their block, at begin[c] ... begin[c + 1].
+    """
+
+    block: int
+    first: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    row: NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, today: _Profiles) -> _Crowds:
+        people, most = len(today.seen), today.steps + 1
+        row = np.repeat(np.arange(people), np.diff(today.begin))
+        places = today.locations + 1  # one more, so that each block ends
+        key = ((row // BLOCK * places + today.place) * most + today.seen[row]) * most + today.count
+        order = np.argsort(key, kind="stable")
+        crowd, begin = np.unique(key[order], return_index=True)
+        blocks = np.arange(-(-people // BLOCK))[:, None] * places + np.arange(places)
+        return cls(
+            BLOCK,
+            np.searchsorted(crowd, blocks * most**2),
+            np.append(begin, len(row)),
+            crowd // most % most,
+            crowd % most,
+            (row[order] % BLOCK).astype(np.uint16),
+        )
+
+
 class _Gains:
     """Costs of links: the least gain of any of the past days with today, computed from shared locations alone."""
 
     def __init__(self, past: Sequence[_Profiles], today: _Profiles) -> None:
-        self.begin = np.stack([day.begin for day in past])
-        self.begin[1:] += np.cumsum([len(day.place) for day in past[:-1]], dtype=np.int64)[:, None]
-        self.place = np.concatenate([day.place for day in past])
-        self.count = np.concatenate([day.count for day in past])
-        self.seen = np.stack([day.seen for day in past])
-        self.steps = np.array([day.steps for day in past])
-        self.today = today
-        self.columns = len(today.begin) - 1
-        self.entropy = _times_log(int(self.steps.max()) + today.steps)
-
-    def _apart(self) -> NDArray[np.float64]:
-        """(days,) float64, gain of people who share no location: the most that there can be."""
-        entropy, now = self.entropy, self.today.steps
-        return np.asarray((entropy[self.steps + now] - entropy[self.steps] - entropy[now]) / (self.steps + now))
+        begin = np.stack([day.begin for day in past])
+        begin[1:] += np.cumsum([len(day.place) for day in past[:-1]], dtype=np.int64)[:, None]
+        steps = np.array([day.steps for day in past])
+        self.past = _Rows(
+            begin,
+            np.concatenate([day.place for day in past]),
+            np.concatenate([day.count for day in past]),
+            np.stack([day.seen for day in past]),
+            steps,
+        )
+        self.today = _Rows(today.begin[None], today.place, today.count, today.seen[None], np.array([today.steps]))
+        self.crowds = _Crowds.of(today)
+        self.locations = today.locations
+        self.entropy = _times_log(int(steps.max()) + today.steps)
 
     def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
         columns = np.full((len(rows), LISTED), -1, np.int32)
         costs = np.full((len(rows), LISTED), np.inf)
         bound = np.empty(len(rows))
         by_price, equal = cheapest(prices, slack)
+        units = (prices * UNITS).astype(np.int64)
 
         def work(part: slice) -> None:
-            _scan_gains(part.start, rows[part], self.begin, self.place, self.count, self.seen, *self.today.by_place,
-                        self.today.seen, self.entropy, self.steps, self.today.steps, self._apart(), prices, by_price, equal,
-                        columns[part], costs[part], bound[part])  # fmt: skip
+            _scan_gains(part.start, rows[part], self.past, self.today, self.crowds, self.entropy, prices, units, by_price,
+                        equal, slack, columns[part], costs[part], bound[part])  # fmt: skip
 
         in_threads(work, len(rows), chunk=CHUNK)
         return Candidates(columns, costs, bound)
 
     def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
-        costs = np.full((len(rows), len(columns)), np.inf)
-        gains = np.empty((1, self.columns))
-        for at, row in enumerate(rows):
-            for day in range(len(self.steps)):
-                _fill_gains(row, self.begin[day], self.place, self.count, self.seen[day], *self.today.by_place,
-                            self.today.seen, self.entropy, self.steps[day], self.today.steps, gains)  # fmt: skip
-                np.minimum(costs[at], gains[0, columns], out=costs[at])
+        costs = np.empty((len(rows), len(columns)))
+        _gains_between(rows, columns, self.past, self.today, self.locations, self.entropy, costs)
         return costs
 
 
@@ -395,57 +437,191 @@ def _scale(seen: int, there_seen: int, steps: int, steps_today: int, entropy: ND
 
 
 @compiled()
+def _shared(mine: int, its: int, entropy: NDArray[np.float64]) -> float:
+    """What two people have in common who spend so many steps in a location: it grows with both."""
+    return float(entropy[mine + its] - entropy[mine] - entropy[its])
+
+
+@compiled()
+def _set_steps(row: int, past: _Rows, steps_in: NDArray[np.int32], present: bool) -> None:
+    """Write how many steps a row of the past spends in each location, or take it out again."""
+    for day in range(len(past.steps)):
+        for entry in range(past.begin[day, row], past.begin[day, row + 1]):
+            steps_in[day, past.place[entry]] = past.stay[entry] if present else 0
+
+
+@compiled()
+def _least_gain(
+    column: int,
+    steps_in: NDArray[np.int32],
+    whole: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    place: NDArray[np.int32],
+    stay: NDArray[np.int32],
+    seen: NDArray[np.int64],
+    now: int,
+    entropy: NDArray[np.float64],
+) -> float:
+    """The least gain of any past day of a row, with its `steps_in` and the steps that it is seen, with a column of today."""
+    least = np.inf
+    for day in range(len(steps)):
+        shared, there = 0.0, steps_in[day]
+        for entry in range(begin[column], begin[column + 1]):
+            mine = there[place[entry]]
+            if mine > 0:
+                shared += _shared(mine, stay[entry], entropy)
+        scale = _scale(whole[day], seen[column], steps[day], now, entropy)
+        least = min(least, (_shared(steps[day], now, entropy) - shared * scale) / (steps[day] + now))
+    return max(least, 0.0)
+
+
+@compiled()
+def _gains_between(
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    past: _Rows,
+    today: _Rows,
+    locations: int,
+    entropy: NDArray[np.float64],
+    costs: NDArray[np.float64],
+) -> None:
+    """Fill (rows, columns) with the least gains."""
+    steps_in = np.zeros((len(past.steps), locations), np.int32)
+    steps, begin, place, stay, seen = past.steps, today.begin[0], today.place, today.stay, today.seen[0]
+    for at in range(len(rows)):
+        _set_steps(rows[at], past, steps_in, True)
+        whole = past.seen[:, rows[at]].copy()
+        for to in range(len(columns)):
+            costs[at, to] = _least_gain(
+                columns[to], steps_in, whole, steps, begin, place, stay, seen, today.steps[0], entropy
+            )
+        _set_steps(rows[at], past, steps_in, False)
+
+
+@compiled()
+def _enter(value: int | np.int64, column: int, values: NDArray[np.int64], columns: NDArray[np.int32]) -> None:
+    """Put a column in the place of the one with the largest value, which is the first of the heap."""
+    here, size = 0, len(values)
+    while True:
+        child = 2 * here + 1
+        if child >= size:
+            break
+        if child + 1 < size and values[child + 1] > values[child]:
+            child += 1
+        if values[child] <= value:
+            break
+        values[here], columns[here] = values[child], columns[child]
+        here = child
+    values[here], columns[here] = value, column
+
+
+@compiled()
 def _scan_gains(
     first: int,
     rows: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    place: NDArray[np.int32],
-    count: NDArray[np.int32],
-    seen: NDArray[np.int64],
-    there_begin: NDArray[np.int64],
-    there: NDArray[np.int32],
-    there_count: NDArray[np.int32],
-    there_seen: NDArray[np.int64],
+    past: _Rows,
+    today: _Rows,
+    crowds: _Crowds,
     entropy: NDArray[np.float64],
-    steps: NDArray[np.int64],
-    steps_today: int,
-    apart: NDArray[np.float64],
     prices: NDArray[np.float64],
+    units: NDArray[np.int64],
     by_price: NDArray[np.int64],
     equal: int,
+    slack: float,
     columns: NDArray[np.int32],
     costs: NDArray[np.float64],
     bound: NDArray[np.float64],
 ) -> None:
-    """List the best columns of each row: those that share a location with it, and the cheapest of all others."""
-    days, size = len(steps), len(prices)
+    """List the best columns of each row: of those that share a location with it, and of the cheapest.
+
+    Costs plus prices of all columns are summed crowd by crowd, block by block, so that all that is at work is in fast memory. They are
+    whole numbers of units: those that are equal are so in whatever order they are summed.
+    """
+    days, size, now, length = len(past.steps), len(prices), today.steps[0], columns.shape[1]
+    apart = np.empty(days)
+    for day in range(days):
+        apart[day] = _shared(past.steps[day], now, entropy) / (past.steps[day] + now)
     farthest = apart.min()
-    shared = np.zeros((days, size))
-    met = np.zeros(size, np.bool_)
-    found = np.empty(size, np.int64)
-    cost = np.empty(size)
-    value = np.empty(size)
+    best = np.empty((len(rows), length + 1), np.int64)  # heaps, the largest first
+    best_column = np.full((len(rows), length + 1), -1, np.int32)
     for at in range(len(rows)):
-        known = np.int64(0)
-        for day in range(days):
-            total = steps[day] + steps_today
-            for entry in range(begin[day, rows[at]], begin[day, rows[at] + 1]):
-                here, mine = place[entry], count[entry]
-                for other in range(there_begin[here], there_begin[here + 1]):
-                    column, its = there[other], there_count[other]
-                    if not met[column]:
-                        met[column] = True
-                        found[known] = column
-                        known += 1
-                    shared[day, column] += (entropy[mine + its] - entropy[mine] - entropy[its]) / total
-        for one in range(known):
-            column = found[one]
-            least = np.inf
+        best[at] = np.int64(min(farthest + in_turn(first + at, prices, by_price, equal)[2] + slack, 1e3) * UNITS)
+    padded = -(-crowds.block // PART) * PART
+    sums, least = np.empty(padded, np.int64), np.empty(padded, np.int64)
+    for block in range(len(crowds.first)):
+        start = block * crowds.block
+        width = min(crowds.block, size - start)
+        least[width:] = np.iinfo(np.int64).max
+        for at in range(len(rows)):
+            heap, heap_column = best[at], best_column[at]
             for day in range(days):
-                scale = _scale(seen[day, rows[at]], there_seen[column], steps[day], steps_today, entropy)
-                least = min(least, apart[day] - shared[day, column] * scale)
-                shared[day, column] = 0.0
-            cost[one] = max(least, 0.0)
+                total = sums if day else least
+                total[:width] = units[start : start + width] + np.int64(apart[day] * UNITS)
+                _take_shared(rows[at], day, block, past, crowds, now, entropy, total)
+                if day:
+                    for column in range(width):
+                        least[column] = min(least[column], sums[column])
+            for begin in range(0, width, PART):
+                part, limit, below = least[begin : begin + PART], heap[0], False
+                for column in range(PART):
+                    below |= part[column] < limit
+                if below:
+                    for column in range(PART):
+                        if part[column] < heap[0]:
+                            _enter(part[column], start + begin + column, heap, heap_column)
+    steps_in = np.zeros((days, crowds.first.shape[1]), np.int32)
+    its_begin, its_place, its_stay, its_seen = today.begin[0], today.place, today.stay, today.seen[0]
+    met = np.zeros(size, np.bool_)
+    found = np.empty(length + 1 + 2 * CHEAPEST, np.int64)
+    cost, value = np.empty(len(found)), np.empty(len(found))
+    for at in range(len(rows)):
+        _set_steps(rows[at], past, steps_in, True)
+        whole = past.seen[:, rows[at]].copy()
+        begin, end, _ = in_turn(first + at, prices, by_price, equal)
+        known = np.int64(0)
+        for column in np.sort(best_column[at]):
+            if column >= 0:
+                met[column] = True
+                found[known] = column
+                known += 1
+        for column in by_price[begin:end]:
+            # Those that are not among the best share no location with the row, or too little to be listed.
+            if not met[column] and (farthest + prices[column]) * UNITS < best[at, 0]:
+                met[column] = True
+                found[known] = column
+                known += 1
+        for one in range(known):
+            cost[one] = _least_gain(
+                found[one], steps_in, whole, past.steps, its_begin, its_place, its_stay, its_seen, now, entropy
+            )
         bound[at] = shortlist(
             first + at, known, found, cost, met, farthest, prices, by_price, equal, value, columns[at], costs[at]
         )
+        _set_steps(rows[at], past, steps_in, False)
+
+
+@compiled()
+def _take_shared(
+    row: int,
+    day: int,
+    block: int,
+    past: _Rows,
+    crowds: _Crowds,
+    now: int,
+    entropy: NDArray[np.float64],
+    total: NDArray[np.int64],
+) -> None:
+    """Take what a row has in common with the columns of a block from what they would cost if they were apart."""
+    steps, whole = past.steps[day], past.seen[day, row]
+    first, begin, seen, stays, rows = crowds.first[block], crowds.begin, crowds.seen, crowds.steps, crowds.row
+    its_seen, scale = np.int64(-1), 0.0
+    for entry in range(past.begin[day, row], past.begin[day, row + 1]):
+        here, mine = past.place[entry], past.stay[entry]
+        for crowd in range(first[here], first[here + 1]):
+            if seen[crowd] != its_seen:
+                its_seen = seen[crowd]
+                scale = _scale(whole, its_seen, steps, now, entropy) / (steps + now) * UNITS
+            shared = np.int64(_shared(mine, stays[crowd], entropy) * scale)
+            for other in range(begin[crowd], begin[crowd + 1]):
+                total[rows[other]] -= shared
