@@ -160,7 +160,7 @@ def _emit(tick, person, emitted, chance):
 
 @compiled()
 def _normalise(message, otherwise):
-    """Scale a message to a sum of 1; of one that was lost, begin anew."""
+    """Scale a message to a sum of 1; one that was lost begins again."""
     total = 0.0
     for at in range(len(message)):
         total += message[at]
