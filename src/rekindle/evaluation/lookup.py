@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle import checks
+from rekindle.assignment.kernels import compiled
 from rekindle.model import AWAY, Trajectories
 
 KNOWN_POINTS = (1, 2, 4, 8, 16)
@@ -77,14 +78,8 @@ def look_up(
         known = np.array([random.choice(counted, points[-1], replace=False) for _ in range(draws)])
         lots = random.random((draws, len(points)))
         agreed, ties, picked = np.empty((3, *lots.shape), np.int64)
-        for draw, steps in enumerate(known):
-            passing = [there.at(step, truth.cells[person, step]) for step in steps]
-            for at, number in enumerate(points):
-                paths, times = np.unique(np.concatenate(passing[:number]), return_counts=True)
-                agreed[draw, at] = times.max(initial=0)
-                best = paths[times == agreed[draw, at]] if len(paths) else range(recovered.people)
-                ties[draw, at] = len(best)
-                picked[draw, at] = best[int(lots[draw, at] * len(best))]
+        here = truth.cells[person, known].astype(np.int32)
+        _pick(there.paths, there.cells, known, here, points, lots, agreed, ties, picked)
         reidentified[person, : len(points)] = ((ties == 1) & (picked == right[person])).mean(axis=0)
         rows, row_of = np.unique(picked, return_inverse=True)
         total = (recovered.cells[rows] == truth.cells[person])[:, counted].sum(axis=1)[row_of].reshape(picked.shape)
@@ -105,18 +100,57 @@ class _Passing:
     def __init__(self, recovered: Trajectories) -> None:
         cells = recovered.cells
         self.paths = np.empty(cells.shape[::-1], np.int32)
-        self.cells = np.empty(cells.shape[::-1], cells.dtype)
+        self.cells = np.empty(cells.shape[::-1], np.int32)
         for step in range(recovered.steps):
             self.paths[step] = np.argsort(cells[:, step], kind="stable")
             self.cells[step] = cells[self.paths[step], step]
         counts = recovered.counts().values.astype(np.float64)
         self.crowd = max(1.0, float((counts**2).sum() / max(counts.sum(), 1.0)))
 
-    def at(self, step: int, location: int) -> NDArray[np.int32]:
-        """The paths that are in a location at a step, in order."""
-        cells = self.cells[step]
-        here = cells.dtype.type(location)  # of another type, all cells would be converted
-        return np.asarray(self.paths[step, np.searchsorted(cells, here) : np.searchsorted(cells, here, "right")])
+
+@compiled()
+def _pick(
+    paths: NDArray[np.int32],
+    cells: NDArray[np.int32],
+    known: NDArray[np.int64],
+    here: NDArray[np.int32],
+    points: NDArray[np.int64],
+    lots: NDArray[np.float64],
+    agreed: NDArray[np.int64],
+    ties: NDArray[np.int64],
+    picked: NDArray[np.int64],
+) -> None:
+    """Of each draw of points, and of the first so many of them: how many points the best path fits, how many paths do, and one of these."""
+    fits = np.zeros(paths.shape[1], np.int64)
+    found, best = np.empty(paths.shape[1], np.int64), np.empty(paths.shape[1], np.int64)
+    for draw in range(len(known)):
+        size = at = 0
+        for rank in range(known.shape[1]):
+            step = known[draw, rank]
+            begin = np.searchsorted(cells[step], here[draw, rank])
+            for one in range(begin, paths.shape[1]):
+                if cells[step, one] != here[draw, rank]:
+                    break
+                path = paths[step, one]
+                if fits[path] == 0:
+                    found[size] = path
+                    size += 1
+                fits[path] += 1
+            if rank + 1 != points[at]:
+                continue
+            most = fits[found[:size]].max() if size else 0
+            tied = 0
+            for one in range(size):
+                if fits[found[one]] == most:
+                    best[tied] = found[one]
+                    tied += 1
+            agreed[draw, at] = most
+            ties[draw, at] = tied if size else len(fits)
+            lot = int(lots[draw, at] * ties[draw, at])
+            picked[draw, at] = np.sort(best[:tied])[lot] if size else lot
+            at += 1
+        for one in range(size):
+            fits[found[one]] = 0
 
 
 def unique_points(truth: Trajectories, *, draws: int = DRAWS, seed: int = 0) -> NDArray[np.float64]:
