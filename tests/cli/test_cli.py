@@ -88,7 +88,7 @@ def test_the_same_option_is_the_same_everywhere():
     own = {
         "--out", "--start", "--days", "--step", "--cell-km", "--seeds", "--seed", "--attack", "--defence", "--truth",
         "--people", "--resume", "--timezone", "--min-coverage", "--locations", "--merge-km",
-        "--time-budget",
+        "--time-budget", "--release",
     }  # fmt: skip
     seen = {}
     for path, command in ALL:
