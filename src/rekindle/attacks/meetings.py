@@ -195,7 +195,7 @@ def _try_listed(tracks, wanted, likely, lengths, fixed, there, begin):
     people, ticks = tracks.shape
     time = np.zeros(people, np.int64)
     met = np.full(people, -1, np.int64)  # the last person whom each has met
-    found = np.empty(people, np.int64)
+    found, order = np.empty(people, np.int64), np.empty(people, np.int64)
     none, nowhere = np.empty((0, 0)), np.empty((0, 0), np.int64)
     exchanged = 0
     for p in range(people):
@@ -222,16 +222,14 @@ def _try_listed(tracks, wanted, likely, lengths, fixed, there, begin):
                         found[known] = q
                         known += 1
                     time[q] += lengths[tick]
+        # Those with the most time first, and of these whoever was met first.
+        order[:known] = (-time[found[:known]] << 32) + np.arange(known)
+        listed = min(LISTED, known)
+        best = np.sort(np.partition(order[:known], listed - 1)[:listed] if known > listed else order[:known])
         anything = False
-        for _ in range(min(LISTED, known)):
-            best = -1
-            for one in range(known):
-                if time[found[one]] > 0 and (best < 0 or time[found[one]] > time[best]):
-                    best = found[one]
-            if best < 0:
-                break
-            time[best] = 0
-            if _exchange(p, best, tracks, wanted, none, nowhere, likely, lengths, fixed):
+        for key in best:
+            q = found[key & 0xFFFFFFFF]
+            if _exchange(p, q, tracks, wanted, none, nowhere, likely, lengths, fixed):
                 anything = True
         for one in range(known):
             time[found[one]] = 0
