@@ -21,12 +21,13 @@ from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
 ROWS_AT_ONCE = 256
-LISTED = 32
+LISTED, LONG, FEW_ROWS = 16, 96, 0.02
 LEAF = 64
 BLOCKS, SUMS, FEW = 112, 40, 3
 PAIRS = 500
 SAMPLE, PART = 1500, 6
 OFFER = 16
+GUESSED, MISSED = 200, 0.1
 
 
 def match_sparsely(errors: Errors, gap: float, progress: Progress | None) -> tuple[NDArray[np.int64], float, float]:
@@ -58,6 +59,8 @@ def _assign(
     capacity: NDArray[np.int64],
     gap: float,
     progress: Progress | None = None,
+    *,
+    proven: bool = True,
 ) -> SparseAssignment:
     """Assign groups of people; of very many, a part first, whose prices tell what those of all will be."""
     prices, scale = None, errors.typical()
@@ -65,16 +68,22 @@ def _assign(
         part = max(SAMPLE, min(len(rows), len(columns)) // PART)
         some, others = (each[np.linspace(0, len(each) - 1, part).astype(np.int64)] for each in (rows, columns))
         ones = np.ones(part, np.int64)
-        found = _assign(errors, sums, some, others, ones, ones, gap)
+        found = _assign(errors, sums, some, others, ones, ones, gap, proven=False)
         # What some row of the part would pay for a column: not the first, because prices that are too high never fall.
         offers = _Bounded(errors.exchanged(), sums, columns, some, -found.worth)
+        offers.guess(-found.worth)
         prices = -offers.search(np.arange(len(columns)), -found.worth, OFFER).bound
         prices -= prices.min()
         # An auction begins with a twentieth of the scale: so with about the gap that is asked for.
         scale = float(np.clip(14 * gap * found.cost / part, scale / 100, scale))
         del offers  # as much memory as what comes next
     bounded = _Bounded(errors, sums, rows, columns, prices)
-    return assign_sparse(bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress)
+    if prices is not None:
+        bounded.guess(prices)
+    return assign_sparse(
+        bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress,
+        prove=bounded.prove if prices is not None and proven else None,
+    )  # fmt: skip
 
 
 def _group(sums: _Sums, cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -119,7 +128,7 @@ class Errors:
         self.people = recovered.people, truth.people
         self.steps = truth.steps
         self.recovered, self.truth = (
-            _padded(cells, max(self.people)) if padded else cells for cells in (recovered.cells, truth.cells)
+            _padded(cells, max(self.people) if padded else 0) for cells in (recovered.cells, truth.cells)
         )
         # Around the middle, where single precision is best.
         self.xy = truth.locations.xy_km - truth.locations.xy_km.mean(axis=0)
@@ -186,9 +195,11 @@ class Errors:
 
 
 def _padded(cells: NDArray[np.integer], people: int) -> NDArray[np.integer]:
-    """Add people who are always away."""
-    always = np.full((people - len(cells), cells.shape[1]), AWAY, np.int32)
-    return np.concatenate([cells, always]) if len(always) else cells
+    """Add people who are always away; kernels are compiled for one type of array, so that it is always the same."""
+    always = np.full((max(0, people - len(cells)), cells.shape[1]), AWAY, np.int32)
+    whole = np.ascontiguousarray(np.concatenate([cells, always]) if len(always) else cells, np.int32).view()
+    whole.flags.writeable = False
+    return whole
 
 
 class _Sums:
@@ -279,7 +290,7 @@ class _Bounded:
     ) -> None:
         self.errors, self.rows, self.columns = errors, rows, columns
         self.order = _similar_together(sums.of(errors.truth, columns)[1], prices)
-        self.here, self.there = self._points(errors.recovered, rows), self._points(errors.truth, columns[self.order])
+        self.there = self._points(errors.truth, columns[self.order])
         self.here_many, self.here_few = sums.of(errors.recovered, rows)
         self.there_many, self.there_few = sums.of(errors.truth, columns[self.order])
         self.leaves = np.append(np.arange(0, len(columns), LEAF), len(columns))
@@ -288,6 +299,19 @@ class _Bounded:
         # Rounding of single precision: of every sum, and of the coordinates themselves.
         self.shrink = 1 - (errors.steps + 8) * 2.0**-23
         self.less = errors.steps * max(errors.farthest, errors.price) * 2.0**-21
+        self.grow = 1.0, 1.0
+
+    def guess(self, prices: NDArray[np.float64]) -> None:
+        """From now on, search for what the sums promise: see `search`."""
+        some = np.unique(np.linspace(0, len(self.rows) - 1, GUESSED).astype(np.int64))
+        found = self.search(some, prices, LISTED)
+        at = np.argsort(self.order)[found.columns]
+        few = self.here_few[:, :, some, None] - self.there_few[:, :, at]
+        many = self.here_many[:, some, None] - self.there_many[:, at]
+        self.grow = (
+            max(1.0, float(np.quantile(found.costs / np.maximum(np.hypot(*few).sum(axis=0), 1e-9), MISSED))),
+            max(1.0, float(np.quantile(found.costs / np.maximum(np.hypot(*many).sum(axis=2), 1e-9), MISSED))),
+        )
 
     def _points(self, cells: NDArray[np.integer], people: NDArray[np.int64]) -> NDArray[np.float32]:
         """(2, people, steps) float32, km."""
@@ -298,20 +322,45 @@ class _Bounded:
         return points
 
     def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
-        return self.search(rows, prices, LISTED)
+        """List the best columns of each row, and more of them for the last few rows, who compete for ever the same ones."""
+        return _widened(self.search(rows, prices, LISTED if len(rows) > FEW_ROWS * len(self.rows) else LONG))
 
     def search(self, rows: NDArray[np.int64], prices: NDArray[np.float64], listed: int) -> Candidates:
-        """List so many of the best columns of each row; the bound is the value of the last of them."""
+        """List so many of the best columns of each row; the bound is the value of the last of them.
+
+        Where `guess` was called, a column is passed over that is likely to be worse, and the bound is a guess, too.
+        """
+        return self._search(rows, prices, np.full(len(rows), np.inf), listed)
+
+    def prove(self, prices: NDArray[np.float64], least: NDArray[np.float64]) -> tuple[NDArray[np.int64], Candidates]:
+        """Find the rows that have a column whose value is below `least` of the row, and list their best; nothing is guessed.
+
+        Nor is it from now on: where a proof fails, the guesses may be why.
+        """
+        self.grow = 1.0, 1.0
+        everyone = np.arange(len(self.rows))
+        rows = everyone[self._search(everyone, prices, least, 1).columns[:, 0] >= 0]
+        return rows, _widened(self.search(rows, prices, LISTED))
+
+    def _search(
+        self,
+        rows: NDArray[np.int64],
+        prices: NDArray[np.float64],
+        worst: NDArray[np.float64],
+        listed: int,
+    ) -> Candidates:
         columns = np.full((len(rows), listed), -1, np.int32)
         costs = np.full((len(rows), listed), np.inf)
-        bound = np.empty(len(rows))
+        bound = worst.copy()
         prices = prices[self.order]
         cheapest = np.minimum.reduceat(prices, self.leaves[:-1])
+        xy = self.errors.xy.astype(np.float32).T.copy()
 
         def work(part: slice) -> None:
-            _scan_errors(rows[part], self.here, self.there, self.here_many, self.there_many, self.here_few, self.there_few,
+            _scan_errors(rows[part], self.rows, self.errors.recovered, self.there, xy,
+                         self.here_many, self.there_many, self.here_few, self.there_few,
                          self.leaves, self.low, self.high, cheapest, prices, self.errors.limit, self.errors.price,
-                         self.shrink, self.less, columns[part], costs[part], bound[part])  # fmt: skip
+                         self.shrink, self.less, *self.grow, columns[part], costs[part], bound[part])  # fmt: skip
             columns[part] = np.where(columns[part] < 0, -1, self.order[columns[part]])
 
         in_threads(work, len(rows), chunk=64)
@@ -319,6 +368,14 @@ class _Bounded:
 
     def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.errors.between(self.rows[rows], self.columns[columns])
+
+
+def _widened(found: Candidates) -> Candidates:
+    """Make room for as many columns as any row has listed."""
+    room = ((0, 0), (0, max(LISTED, LONG) - found.columns.shape[1]))
+    return Candidates(
+        np.pad(found.columns, room, constant_values=-1), np.pad(found.costs, room, constant_values=np.inf), found.bound
+    )
 
 
 def _similar_together(sums: NDArray[np.float32], prices: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
@@ -402,8 +459,10 @@ def _distance(
 @compiled()
 def _scan_errors(
     rows: NDArray[np.int64],
-    here: NDArray[np.float32],
+    who: NDArray[np.int64],
+    here: NDArray[np.int32],
     there: NDArray[np.float32],
+    xy: NDArray[np.float32],
     here_many: NDArray[np.float32],
     there_many: NDArray[np.float32],
     here_few: NDArray[np.float32],
@@ -417,11 +476,17 @@ def _scan_errors(
     price: float,
     shrink: float,
     less: float,
+    grow_few: float,
+    grow_many: float,
     columns: NDArray[np.int32],
     costs: NDArray[np.float64],
     bound: NDArray[np.float64],
 ) -> None:
-    """List the best columns of each row: leaf after leaf, from the most promising on, until no other can be better."""
+    """List the best columns of each row: leaf after leaf, from the most promising on, until no other can be better.
+
+    Only columns whose value is below the bound that is handed in; then that is the value of the last listed one. Distances
+    between sums grow by factors before they are compared: with factors of 1, no better column is passed over.
+    """
     # Rows that follow each other are similar: a leaf that is fetched from memory for one serves the others too.
     together = min(16, len(rows))
     few, length = low.shape[1], min(columns.shape[1], len(prices))
@@ -430,12 +495,16 @@ def _scan_errors(
     lower = np.empty(np.diff(leaves).max(), np.float32)
     value = np.empty((together, length))
     worst = np.empty(together)
+    from_x, from_y = np.empty((together, here.shape[1]), np.float32), np.empty((together, here.shape[1]), np.float32)
     filled, last = np.empty(together, np.int64), np.empty(together, np.int64)
     zero, infinite = np.float32(0.0), np.float32(np.inf)
     for begin in range(0, len(rows), together):
         some = min(together, len(rows) - begin)
         best = np.full(len(cheapest), np.inf)
         for at in range(some):
+            for step in range(here.shape[1]):
+                cell = here[who[rows[begin + at]], step]
+                from_x[at, step], from_y[at, step] = xy[0, cell], xy[1, cell]
             reach[:] = zero
             for group in range(few):
                 x, y = here_few[0, group, rows[begin + at]], here_few[1, group, rows[begin + at]]
@@ -445,9 +514,9 @@ def _scan_errors(
                     dy = max(south[leaf] - y, y - north[leaf], zero)
                     reach[leaf] += math.sqrt(dx * dx + dy * dy)
             for leaf in range(len(reach)):
-                least[at, leaf] = max(reach[leaf] * shrink - less, 0.0) + cheapest[leaf]
+                least[at, leaf] = max(reach[leaf] * shrink - less, 0.0) * grow_few + cheapest[leaf]
                 best[leaf] = min(best[leaf], least[at, leaf])
-        filled[:], last[:], worst[:] = 0, 0, np.inf
+        filled[:], last[:], worst[:some] = 0, 0, bound[begin : begin + some]
         for leaf in np.argsort(best, kind="mergesort"):
             if best[leaf] >= worst[:some].max():
                 break
@@ -464,16 +533,16 @@ def _scan_errors(
                         dx, dy = to_x[one] - x, to_y[one] - y
                         lower[one] += math.sqrt(dx * dx + dy * dy)
                 for column in range(first, end):
-                    if max(lower[column - first] * shrink - less, 0.0) + prices[column] >= worst[at]:
+                    if max(lower[column - first] * shrink - less, 0.0) * grow_few + prices[column] >= worst[at]:
                         continue
                     bounded = _distance(
                         here_many[0, row], here_many[1, row], there_many[0, column], there_many[1, column],
                         infinite, zero,
                     )  # fmt: skip
-                    if max(bounded * shrink - less, 0.0) + prices[column] >= worst[at]:
+                    if max(bounded * shrink - less, 0.0) * grow_many + prices[column] >= worst[at]:
                         continue
                     sum_of_distances = _distance(
-                        here[0, row], here[1, row], there[0, column], there[1, column],
+                        from_x[at], from_y[at], there[0, column], there[1, column],
                         np.float32(limit), np.float32(price),
                     )  # fmt: skip
                     cost = max(sum_of_distances * shrink - less, 0.0)
@@ -489,4 +558,5 @@ def _scan_errors(
                         last[at] = value[at].argmax()
                         worst[at] = value[at, last[at]]
         for at in range(some):
-            bound[begin + at] = worst[at] if length < len(prices) else np.inf
+            if filled[at] == length:
+                bound[begin + at] = worst[at] if length < len(prices) else np.inf
