@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +16,9 @@ from rekindle.errors import InvalidFile
 from rekindle.io.safety.files import new_file
 from rekindle.io.safety.untrusted import MOST_COLUMNS, check_parquet, files_in, packed_as, read_content, reading
 from rekindle.io.tables.spreadsheet import guard_table, unguard_name, unguard_texts
+
+
+ROWS_AT_ONCE = 2**21
 
 
 def separator_of(header: bytes) -> str:
@@ -37,6 +40,13 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
     within
         The folder that was handed in, where the file is part of one.
     """
+    return pl.concat(read_pieces(path, within=within, rows=None))
+
+
+def read_pieces(
+    path: str | Path, *, within: Path | None = None, rows: int | None = ROWS_AT_ONCE
+) -> Iterator[pl.DataFrame]:
+    """Read a table as `read_table` does, a parquet file so many rows at a time: a whole table takes many times its file."""
     path = Path(path)
     content = read_content(path, "csv or parquet file", within=within)
     if not content:
@@ -48,12 +58,19 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
     if parquet:
         check_parquet(path, content)
         with reading(path, "parquet"):
-            table = pl.read_parquet(content)
+            height = int(pl.scan_parquet(content).select(pl.len()).collect().item())
     else:
         table = _read_csv(path, content)
-    if not table.height:
+        height = table.height
+    if not height:
         raise InvalidFile(path, "it has no rows.")
-    return table
+    if not parquet:
+        yield table
+        return
+    for first in range(0, height, rows or height):
+        with reading(path, "parquet"):
+            table = pl.scan_parquet(content).slice(first, rows or height).collect()
+        yield table
 
 
 def stored(folder: Path, name: str) -> list[Path]:
@@ -68,24 +85,29 @@ def stored(folder: Path, name: str) -> list[Path]:
     return files_in(parts, "*.parquet")
 
 
-def read_stored(
-    folder: Path, name: str, only: Callable[[pl.DataFrame, Path], pl.DataFrame] | None = None
-) -> tuple[Path, pl.DataFrame]:
-    """Read a table of a dataset folder, and say where it is.
+def read_stored(folder: Path, name: str) -> tuple[Path, Iterator[pl.DataFrame]]:
+    """Say where a table of a dataset folder is, and read it piece by piece, so that all of it need not fit into memory.
 
     Parameters
     ----------
     folder, name
         As in `stored`; there must be such a table.
-    only
-        What to keep of each file, so that all of them need not fit into memory at once.
     """
     files = stored(folder, name) or [folder / f"{name}.parquet"]
-    tables = (read_table(file, within=folder) for file in files)
-    kept = [table if only is None else only(table, file) for table, file in zip(tables, files, strict=True)]
     path = files[0] if len(files) == 1 else folder / name
-    with reading(path, "parts of one table"):
-        return path, pl.concat(kept)
+    return path, _alike((piece for file in files for piece in read_pieces(file, within=folder)), path)
+
+
+def _alike(pieces: Iterator[pl.DataFrame], path: Path) -> Iterator[pl.DataFrame]:
+    """Refuse pieces with other columns than the first."""
+    first: pl.Schema | None = None
+    for piece in pieces:
+        first = piece.schema if first is None else first
+        if piece.schema != first:
+            raise InvalidFile(
+                path, f"it cannot be read as parts of one table: they hold {first!s:.200} and {piece.schema!s:.200}."
+            )
+        yield piece
 
 
 def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
