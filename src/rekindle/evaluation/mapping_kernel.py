@@ -28,6 +28,7 @@ PAIRS = 500
 SAMPLE, PART = 1500, 6
 OFFER = 16
 GUESSED, MISSED = 200, 0.1
+FIRST = 8
 
 
 def match_sparsely(errors: Errors, gap: float, progress: Progress | None) -> tuple[NDArray[np.int64], float, float]:
@@ -225,12 +226,12 @@ class _Sums:
     def of(
         self, cells: NDArray[np.integer], people: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Sums of some people over many groups, (2, people, groups), and over few, (2, groups, people): float32, km."""
-        many = np.empty((2, len(people), self.many.max() + 1), np.float32)
+        """Sums of some people over many groups, (people, 2, groups), and over few, (2, groups, people): float32, km."""
+        many = np.empty((len(people), 2, self.many.max() + 1), np.float32)
         few = np.empty((2, self.few.max() + 1, len(people)), np.float32)
         for part in parts(len(people), cells.shape[1]):
             sums = _summed(self._blocks(cells[people[part]]), self.many)
-            many[:, part] = sums
+            many[part] = sums.transpose(1, 0, 2)
             few[:, :, part] = _summed(sums, self.few).transpose(0, 2, 1)
         return many, few
 
@@ -307,7 +308,7 @@ class _Bounded:
         found = self.search(some, prices, LISTED)
         at = np.argsort(self.order)[found.columns]
         few = self.here_few[:, :, some, None] - self.there_few[:, :, at]
-        many = self.here_many[:, some, None] - self.there_many[:, at]
+        many = np.moveaxis(self.here_many[some, None] - self.there_many[at], 2, 0)
         self.grow = (
             max(1.0, float(np.quantile(found.costs / np.maximum(np.hypot(*few).sum(axis=0), 1e-9), MISSED))),
             max(1.0, float(np.quantile(found.costs / np.maximum(np.hypot(*many).sum(axis=2), 1e-9), MISSED))),
@@ -374,7 +375,9 @@ def _widened(found: Candidates) -> Candidates:
     """Make room for as many columns as any row has listed."""
     room = ((0, 0), (0, max(LISTED, LONG) - found.columns.shape[1]))
     return Candidates(
-        np.pad(found.columns, room, constant_values=-1), np.pad(found.costs, room, constant_values=np.inf), found.bound
+        np.pad(found.columns, room, constant_values=-1),
+        np.pad(found.costs, room, constant_values=np.inf),
+        found.bound,
     )
 
 
@@ -482,7 +485,7 @@ def _scan_errors(
     costs: NDArray[np.float64],
     bound: NDArray[np.float64],
 ) -> None:
-    """List the best columns of each row: leaf after leaf, from the most promising on, until no other can be better.
+    """List the best columns of each row: of the most promising leaves first, then of all others that may have better ones.
 
     Only columns whose value is below the bound that is handed in; then that is the value of the last listed one. Distances
     between sums grow by factors before they are compared: with factors of 1, no better column is passed over.
@@ -490,21 +493,30 @@ def _scan_errors(
     # Rows that follow each other are similar: a leaf that is fetched from memory for one serves the others too.
     together = min(16, len(rows))
     few, length = low.shape[1], min(columns.shape[1], len(prices))
-    reach = np.empty(len(cheapest), np.float32)
-    least = np.empty((together, len(cheapest)))
+    least = np.empty((together, len(cheapest)), np.float32)
     lower = np.empty(np.diff(leaves).max(), np.float32)
     value = np.empty((together, length))
     worst = np.empty(together)
     from_x, from_y = np.empty((together, here.shape[1]), np.float32), np.empty((together, here.shape[1]), np.float32)
     filled, last = np.empty(together, np.int64), np.empty(together, np.int64)
     zero, infinite = np.float32(0.0), np.float32(np.inf)
+    near = np.empty(len(lower), np.int64)
+    # Leaves and columns are compared in single precision, with the rounding of that to spare.
+    shrink_few, dearest = np.float32(shrink * grow_few), np.abs(prices).max()
+    price_few, price_leaf = (
+        (prices - less * grow_few).astype(np.float32),
+        (cheapest - less * grow_few).astype(np.float32),
+    )
+    top = min(FIRST, len(cheapest))
+    visits = np.empty(together * top + len(cheapest), np.int64)
+    promise, rank = np.empty((together, top), np.float32), np.empty(top, np.int64)
     for begin in range(0, len(rows), together):
         some = min(together, len(rows) - begin)
-        best = np.full(len(cheapest), np.inf)
         for at in range(some):
             for step in range(here.shape[1]):
                 cell = here[who[rows[begin + at]], step]
                 from_x[at, step], from_y[at, step] = xy[0, cell], xy[1, cell]
+            reach = least[at]
             reach[:] = zero
             for group in range(few):
                 x, y = here_few[0, group, rows[begin + at]], here_few[1, group, rows[begin + at]]
@@ -514,16 +526,26 @@ def _scan_errors(
                     dy = max(south[leaf] - y, y - north[leaf], zero)
                     reach[leaf] += math.sqrt(dx * dx + dy * dy)
             for leaf in range(len(reach)):
-                least[at, leaf] = max(reach[leaf] * shrink - less, 0.0) * grow_few + cheapest[leaf]
-                best[leaf] = min(best[leaf], least[at, leaf])
+                reach[leaf] = reach[leaf] * shrink_few + price_leaf[leaf]
+            promise[at] = infinite
+            for leaf in range(len(reach)):
+                if reach[leaf] < promise[at, top - 1]:
+                    slot = top - 1
+                    while slot > 0 and promise[at, slot - 1] > reach[leaf]:
+                        promise[at, slot], rank[slot] = promise[at, slot - 1], rank[slot - 1]
+                        slot -= 1
+                    promise[at, slot], rank[slot] = reach[leaf], leaf
+            visits[at * top : (at + 1) * top] = rank
+        visits[some * top : some * top + len(cheapest)] = np.arange(len(cheapest))
         filled[:], last[:], worst[:some] = 0, 0, bound[begin : begin + some]
-        for leaf in np.argsort(best, kind="mergesort"):
-            if best[leaf] >= worst[:some].max():
-                break
+        for visit in range(some * top + len(cheapest)):
+            leaf = visits[visit]
             first, end = leaves[leaf], leaves[leaf + 1]
             for at in range(some):
-                if least[at, leaf] >= worst[at]:
+                limit_here = np.float32(worst[at] + (abs(worst[at]) + 2 * dearest) * 2.0**-20)
+                if least[at, leaf] >= limit_here or (visit < some * top and least[at, leaf] > promise[at, top - 1]):
                     continue
+                least[at, leaf] = infinite
                 row = rows[begin + at]
                 lower[:] = zero
                 for group in range(few):
@@ -532,11 +554,13 @@ def _scan_errors(
                     for one in range(len(to_x)):
                         dx, dy = to_x[one] - x, to_y[one] - y
                         lower[one] += math.sqrt(dx * dx + dy * dy)
-                for column in range(first, end):
-                    if max(lower[column - first] * shrink - less, 0.0) * grow_few + prices[column] >= worst[at]:
-                        continue
+                found = 0
+                for one in range(end - first):
+                    near[found] = first + one
+                    found += lower[one] * shrink_few + price_few[first + one] < limit_here
+                for column in near[:found]:
                     bounded = _distance(
-                        here_many[0, row], here_many[1, row], there_many[0, column], there_many[1, column],
+                        here_many[row, 0], here_many[row, 1], there_many[column, 0], there_many[column, 1],
                         infinite, zero,
                     )  # fmt: skip
                     if max(bounded * shrink - less, 0.0) * grow_many + prices[column] >= worst[at]:

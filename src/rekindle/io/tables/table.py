@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.files import new_file
 from rekindle.io.safety.untrusted import MOST_COLUMNS, check_parquet, files_in, packed_as, read_content, reading
 from rekindle.io.tables.spreadsheet import guard_table, unguard_name, unguard_texts
 
-
 ROWS_AT_ONCE = 2**21
+"""Of trajectories: they take hundreds of MB as a table, and there may be hundreds of times as many."""
 
 
 def separator_of(header: bytes) -> str:
@@ -40,14 +43,12 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
     within
         The folder that was handed in, where the file is part of one.
     """
-    return pl.concat(read_pieces(path, within=within, rows=None))
+    return next(read_pieces(path, within=within, rows=sys.maxsize))
 
 
-def read_pieces(
-    path: str | Path, *, within: Path | None = None, rows: int | None = ROWS_AT_ONCE
-) -> Iterator[pl.DataFrame]:
-    """Read a table as `read_table` does, a parquet file so many rows at a time: a whole table takes many times its file."""
-    path = Path(path)
+def read_pieces(path: str | Path, *, within: Path | None = None, rows: int | None = None) -> Iterator[pl.DataFrame]:
+    """Read a table as `read_table` does, of a parquet file so many rows at a time: whole, it takes many times its file."""
+    path, rows = Path(path), rows or ROWS_AT_ONCE
     content = read_content(path, "csv or parquet file", within=within)
     if not content:
         raise InvalidFile(path, "the file is empty.")
@@ -67,9 +68,9 @@ def read_pieces(
     if not parquet:
         yield table
         return
-    for first in range(0, height, rows or height):
+    for first in range(0, height, rows):
         with reading(path, "parquet"):
-            table = pl.scan_parquet(content).slice(first, rows or height).collect()
+            table = pl.scan_parquet(content).slice(first, min(rows, height - first)).collect()
         yield table
 
 
@@ -136,8 +137,10 @@ def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
         return table
 
 
-def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = False, private: bool = False) -> None:
-    """Write csv or parquet, whole or not at all.
+def write_table(
+    path: str | Path, table: pl.DataFrame | Iterator[pl.DataFrame], *, overwrite: bool = False, private: bool = False
+) -> None:
+    """Write a table, or its pieces as one table, to csv or parquet, whole or not at all.
 
     In a csv file, a name that a spreadsheet would take for a formula (it begins with =, +, - or @) gets a ' before it,
     which `read_table` takes away again.
@@ -145,10 +148,16 @@ def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = Fals
     path = Path(path)
     if path.suffix not in (".csv", ".parquet"):
         raise InvalidFile(path, f"the name ends in {path.suffix!r}; use .csv or .parquet.")
-    if path.suffix == ".csv":
-        table = guard_table(table)
+    pieces = iter([table] if isinstance(table, pl.DataFrame) else table)
     with new_file(path, overwrite=overwrite, private=private) as temporary:
         if path.suffix == ".csv":
-            table.write_csv(temporary, datetime_format="%Y-%m-%d %H:%M:%S")
+            with open(temporary, "wb") as file:
+                for number, piece in enumerate(pieces):
+                    guard_table(piece).write_csv(file, datetime_format="%Y-%m-%d %H:%M:%S", include_header=not number)
+            return
+        first, second = next(pieces), next(pieces, None)
+        if second is None:
+            first.write_parquet(temporary, statistics=False)
         else:
-            table.write_parquet(temporary, statistics=False)
+            chained = itertools.chain([first, second], pieces)
+            register_io_source(lambda *_: chained, schema=first.schema).sink_parquet(temporary, statistics=False)

@@ -16,31 +16,48 @@ from rekindle.errors import InvalidFile
 from rekindle.frames import name_column
 from rekindle.io.safety.files import new_file
 from rekindle.io.safety.untrusted import check_unfolded, in_file
+from rekindle.io.tables import table as tables
 from rekindle.io.tables.columns import after_rows, bad_cell, flags, positions, require, step_numbers
 from rekindle.io.tables.table import read_pieces, write_table
 from rekindle.model import AWAY, Calendar, Locations, Trajectories
 from rekindle.model.locations import EARTH_RADIUS_KM
 
 
-def trajectories_table(trajectories: Trajectories, *, away: bool = False) -> pl.DataFrame:
+def trajectories_table(
+    trajectories: Trajectories, *, away: bool = False, confidence: NDArray[np.float32] | None = None
+) -> Iterator[pl.DataFrame]:
     """One row a person and step at which they are counted: person, datetime, location, and `observed` where that is known.
 
-    With `away`, the other steps have rows too, without a location. Without, only a person who is never counted has one.
+    The people in parts, one after the other, because a table takes many times the memory of trajectories.
+
+    Parameters
+    ----------
+    trajectories
+        The people.
+    away
+        Whether the other steps have rows too, without a location. If not, only a person who is never counted has one.
+    confidence
+        (people, steps) float32, one more column where it is known.
     """
-    listed = trajectories.counted | away
-    listed[~listed.any(axis=1), :1] = True
-    person, step = np.nonzero(listed)
-    cells = trajectories.cells[person, step]
     when = trajectories.calendar.times().astype("datetime64[ms]")
-    columns = {
-        # As text: polars takes twenty times as long to read an Enum with as many names.
-        "person": pl.Series(trajectories.people_ids, dtype=pl.String).gather(person),
-        "datetime": pl.Series(when[step]),
-        "location": name_column(cells, trajectories.locations.ids),
-    }
-    if trajectories.observed is not None:
-        columns["observed"] = pl.Series(trajectories.observed[person, step])
-    return pl.DataFrame(columns)
+    size = max(1, tables.ROWS_AT_ONCE // max(trajectories.steps, 1))
+    for first in range(0, trajectories.people, size):
+        part = slice(first, first + size)
+        cells = trajectories.cells[part]
+        listed = (cells != AWAY) | away
+        listed[~listed.any(axis=1), :1] = True
+        person, step = np.nonzero(listed)
+        columns = {
+            # As text: polars takes twenty times as long to read an Enum with as many names.
+            "person": pl.Series(trajectories.people_ids[part], dtype=pl.String).gather(person),
+            "datetime": pl.Series(when[step]),
+            "location": name_column(cells[person, step], trajectories.locations.ids),
+        }
+        if trajectories.observed is not None:
+            columns["observed"] = pl.Series(trajectories.observed[part][person, step])
+        if confidence is not None:
+            columns["confidence"] = pl.Series(confidence[part][person, step], dtype=pl.Float32)
+        yield pl.DataFrame(columns)
 
 
 def read_trajectories(
