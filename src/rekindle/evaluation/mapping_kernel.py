@@ -21,13 +21,13 @@ from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
 ROWS_AT_ONCE = 256
-LISTED, LONG, FEW_ROWS = 16, 96, 0.02
+LISTED = 48
 LEAF = 64
 BLOCKS, SUMS, FEW = 112, 40, 3
 PAIRS = 500
 SAMPLE, PART = 1500, 6
 OFFER = 16
-GUESSED, MISSED = 200, 0.1
+GUESSED, MISSED = 200, 0.2
 FIRST = 8
 
 
@@ -75,8 +75,8 @@ def _assign(
         offers.guess(-found.worth)
         prices = -offers.search(np.arange(len(columns)), -found.worth, OFFER).bound
         prices -= prices.min()
-        # An auction begins with a twentieth of the scale: so with about the gap that is asked for.
-        scale = float(np.clip(14 * gap * found.cost / part, scale / 100, scale))
+        # An auction begins with a twentieth of the scale: so with half of the gap that is asked for.
+        scale = float(np.clip(10 * gap * found.cost / part, scale / 100, scale))
         del offers  # as much memory as what comes next
     bounded = _Bounded(errors, sums, rows, columns, prices)
     if prices is not None:
@@ -323,8 +323,7 @@ class _Bounded:
         return points
 
     def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
-        """List the best columns of each row, and more of them for the last few rows, who compete for ever the same ones."""
-        return _widened(self.search(rows, prices, LISTED if len(rows) > FEW_ROWS * len(self.rows) else LONG))
+        return self.search(rows, prices, LISTED)
 
     def search(self, rows: NDArray[np.int64], prices: NDArray[np.float64], listed: int) -> Candidates:
         """List so many of the best columns of each row; the bound is the value of the last of them.
@@ -341,7 +340,7 @@ class _Bounded:
         self.grow = 1.0, 1.0
         everyone = np.arange(len(self.rows))
         rows = everyone[self._search(everyone, prices, least, 1).columns[:, 0] >= 0]
-        return rows, _widened(self.search(rows, prices, LISTED))
+        return rows, self.search(rows, prices, LISTED)
 
     def _search(
         self,
@@ -369,16 +368,6 @@ class _Bounded:
 
     def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.errors.between(self.rows[rows], self.columns[columns])
-
-
-def _widened(found: Candidates) -> Candidates:
-    """Make room for as many columns as any row has listed."""
-    room = ((0, 0), (0, max(LISTED, LONG) - found.columns.shape[1]))
-    return Candidates(
-        np.pad(found.columns, room, constant_values=-1),
-        np.pad(found.costs, room, constant_values=np.inf),
-        found.bound,
-    )
 
 
 def _similar_together(sums: NDArray[np.float32], prices: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
