@@ -195,7 +195,7 @@ class Errors:
         return max(float(self.between(*some).mean()), 1e-9)
 
 
-def _padded(cells: NDArray[np.integer], people: int) -> NDArray[np.integer]:
+def _padded(cells: NDArray[np.integer], people: int) -> NDArray[np.int32]:
     """Add people who are always away; kernels are compiled for one type of array, so that it is always the same."""
     always = np.full((max(0, people - len(cells)), cells.shape[1]), AWAY, np.int32)
     whole = np.ascontiguousarray(np.concatenate([cells, always]) if len(always) else cells, np.int32).view()
