@@ -173,8 +173,8 @@ def comparing_bytes(people: int, steps: int) -> int:
 
     A matrix of all pairs of people up to a size, lists of the nearest beyond; and the points of both.
     """
-    pairs = 24 * people**2 if people <= 3_000 else 1_500 * people
-    return PROCESS + 40 * people * steps + pairs
+    pairs = 24 * people**2 if people <= 3_000 else 3_000 * people
+    return PROCESS + 24 * people * steps + pairs
 
 
 def described_size(dataset: Path) -> tuple[int, int, int] | None:
