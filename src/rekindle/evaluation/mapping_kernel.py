@@ -307,12 +307,12 @@ class _Bounded:
         some = np.unique(np.linspace(0, len(self.rows) - 1, GUESSED).astype(np.int64))
         found = self.search(some, prices, LISTED)
         at = np.argsort(self.order)[found.columns]
-        few = self.here_few[:, :, some, None] - self.there_few[:, :, at]
-        many = np.moveaxis(self.here_many[some, None] - self.there_many[at], 2, 0)
-        self.grow = (
-            max(1.0, float(np.quantile(found.costs / np.maximum(np.hypot(*few).sum(axis=0), 1e-9), MISSED))),
-            max(1.0, float(np.quantile(found.costs / np.maximum(np.hypot(*many).sum(axis=2), 1e-9), MISSED))),
-        )
+        few = np.hypot(*(self.here_few[:, :, some, None] - self.there_few[:, :, at])).sum(axis=0)
+        many = np.hypot(*np.moveaxis(self.here_many[some, None] - self.there_many[at], 2, 0)).sum(axis=2)
+        listed = found.columns >= 0
+        ratios = (found.costs[listed] / np.maximum(each[listed], 1e-9) for each in (few, many))
+        few_ratio, many_ratio = (float(np.quantile(each.clip(1.0, 4.0), MISSED)) for each in ratios)
+        self.grow = few_ratio, many_ratio
 
     def _points(self, cells: NDArray[np.integer], people: NDArray[np.int64]) -> NDArray[np.float32]:
         """(2, people, steps) float32, km."""
