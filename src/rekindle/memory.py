@@ -15,6 +15,7 @@ import psutil
 from rekindle.attacks import Attack
 from rekindle.errors import InvalidSetting, RekindleError, TooLarge
 from rekindle.io.safety.files import read_json
+from rekindle.io.tables.table import ROWS_AT_ONCE
 from rekindle.model import Counts, Flows, Release
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -129,11 +130,23 @@ PROCESS = 260 * 2**20
 ROW = 130
 """Bytes that a row of a table takes while it is read."""
 
+POINT = 8
+"""Bytes that a point of a trajectory takes while trajectories are read, beside the rows that are read at once."""
+
 
 def reading_bytes(*paths: Path) -> int:
     """About how much memory it takes to read tables: csv, parquet, or folders of them."""
     files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
-    return PROCESS + ROW * max((_rows(file) for file in files), default=0)
+    return PROCESS + max(map(_table_bytes, files), default=0)
+
+
+def _table_bytes(file: Path) -> int:
+    """Tables are read whole, but trajectories piece by piece where they are in parquet."""
+    return _points_bytes(_rows(file)) if file.name == "truth.parquet" else ROW * _rows(file)
+
+
+def _points_bytes(points: int) -> int:
+    return ROW * min(points, ROWS_AT_ONCE) + POINT * points
 
 
 def _rows(file: Path) -> int:
@@ -151,7 +164,8 @@ _BYTES_A_ROW = 25
 
 def evaluation_bytes(people: int, steps: int, locations: int) -> int:
     """About how much memory it takes to read a recovery and the truth from files, one after the other, and to compare them."""
-    return max(PROCESS + (ROW + 4) * people * steps, comparing_bytes(people, steps)) + 16 * steps * locations
+    reading = PROCESS + 4 * people * steps + _points_bytes(people * steps)
+    return max(reading, comparing_bytes(people, steps)) + 16 * steps * locations
 
 
 def comparing_bytes(people: int, steps: int) -> int:
@@ -159,8 +173,8 @@ def comparing_bytes(people: int, steps: int) -> int:
 
     A matrix of all pairs of people up to a size, lists of the nearest beyond; and the points of both.
     """
-    pairs = 24 * people**2 if people <= 3_000 else 1_500 * people
-    return PROCESS + 40 * people * steps + pairs
+    pairs = 24 * people**2 if people <= 3_000 else 3_000 * people
+    return PROCESS + 24 * people * steps + pairs
 
 
 def described_size(dataset: Path) -> tuple[int, int, int] | None:
@@ -192,7 +206,7 @@ def audit_bytes(
     )
     if truth:
         task = max(task, comparing_bytes(people, steps))
-    reading = PROCESS + ROW * people * steps
+    reading = PROCESS + _points_bytes(people * steps)
     kept = (len(attacks) + 3) * seeds * 4 * people * steps + (16 + 4 * seeds) * steps * locations
     return kept + (max(task, reading) if workers == 1 else reading + workers * task)
 

@@ -379,7 +379,7 @@ def test_sums_over_groups_of_steps_are_never_further_apart(truth: Trajectories, 
             patch.setattr(mapping_kernel, name, most)
         sums = _Sums(errors)
     here, there = sums.of(cells, np.arange(5)), sums.of(truth.cells, np.arange(truth.people))
-    many = np.hypot(*(here[0][:, :, None] - there[0][:, None])).sum(axis=2)
+    many = np.hypot(*np.moveaxis(here[0][:, None] - there[0][None], 2, 0)).sum(axis=2)
     few = np.hypot(*(here[1][:, :, :, None] - there[1][:, :, None])).sum(axis=0)
     apart = errors.of_rows(slice(None))
     assert (few <= many + 1e-3).all()
@@ -405,3 +405,51 @@ def test_people_alike_are_matched_as_one_group(monkeypatch: pytest.MonkeyPatch) 
     assert truth.cells[order][found.matched].tolist() == truth.cells.tolist()
     # Among people who are alike, the order is kept.
     assert found.matched.tolist() == [1, 2, 4, 0, 3, 5]
+
+
+@settings(deadline=None, max_examples=40)
+@given(truths(away=True, max_steps=20), st.integers(0, 99), st.sampled_from([0.0, 0.5, 1.0]))
+def test_what_was_guessed_is_proven(truth: Trajectories, seed: int, missed: float) -> None:
+    """However bad the guesses: rows that are not found to have a better column have none."""
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(-1, len(truth.locations), (9, truth.steps))
+    errors = Errors(Trajectories(cells, truth.locations, truth.calendar), truth)
+    rows, columns, prices = np.arange(9), np.arange(truth.people), rng.random(truth.people) * 9
+    with pytest.MonkeyPatch.context() as patch:
+        for name, most in (("BLOCKS", 8), ("SUMS", 4), ("FEW", 2), ("LEAF", 2), ("LISTED", 2), ("MISSED", missed)):
+            patch.setattr(mapping_kernel, name, most)
+        bounded = _Bounded(errors, _Sums(errors), rows, columns, prices)
+        bounded.guess(prices)
+        guessed = bounded.scan(rows, prices, 0.0)
+        values = np.append(prices, 0.0)[guessed.columns] + guessed.costs
+        found, better = bounded.prove(prices, values.min(axis=1))
+    true = errors.of_rows(slice(None)) + prices
+    others = np.setdiff1d(rows, found)
+    assert (true[others].min(axis=1) >= values[others].min(axis=1)).all()
+    best = (np.append(prices, 0.0)[better.columns] + better.costs).min(axis=1)
+    assert (best < values[found].min(axis=1)).all()
+    assert (best <= true[found].min(axis=1)).all()
+    assert best == pytest.approx(true[found].min(axis=1), rel=1e-4, abs=1e-3)
+
+
+@pytest.mark.parametrize("missed", [0.2, 0.9])
+@pytest.mark.parametrize("away", [0.0, 0.2])
+def test_a_gap_is_proven_whatever_was_guessed(monkeypatch: pytest.MonkeyPatch, missed: float, away: float) -> None:
+    for name, value in (("SAMPLE", 20), ("LISTED", 4), ("MISSED", missed), ("LEAF", 8)):
+        monkeypatch.setattr(mapping_kernel, name, value)
+    rng = np.random.default_rng(5)
+    xy = rng.random((30, 2)) * 20
+    homes = rng.integers(0, 30, (300, 1))
+    cells = [np.where(rng.random((300, 24)) < 0.5, rng.integers(0, 30, (300, 24)), homes) for _ in range(2)]
+    for each in cells:
+        each[rng.random(each.shape) < away] = -1
+    recovered, truth = (trajectories(each, xy) for each in cells)
+    errors = Errors(recovered, truth).of_rows(slice(None))
+    least = errors[linear_sum_assignment(errors)].sum()
+    for gap in (0.02, 0.003):
+        found = map_people(recovered, truth, dense_up_to=0, gap=gap)
+        assert sorted(found.matched.tolist()) == list(range(300))
+        assert found.total_error_km == pytest.approx(errors[np.arange(300), found.matched].sum())
+        assert found.gap is not None
+        assert found.total_error_km * (1 - found.gap) <= least + 1e-6
+        assert found.gap <= gap

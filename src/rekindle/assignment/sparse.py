@@ -83,6 +83,9 @@ class Costs(Protocol):
         """Costs of each of the rows with each of the columns: (len(rows), len(columns)) float64."""
 
 
+Prove = Callable[[NDArray[np.float64], NDArray[np.float64]], tuple[NDArray[np.int64], Candidates]]
+
+
 @dataclass(frozen=True)
 class SparseAssignment:
     """An assignment with a proof of how good it is.
@@ -130,6 +133,7 @@ def assign_sparse(
     prices: NDArray[np.float64] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
+    prove: Prove | None = None,
 ) -> SparseAssignment:
     """Assign all units of supply to columns at (nearly) the least total cost.
 
@@ -155,6 +159,9 @@ def assign_sparse(
         Called with the number of units that are placed and of all; it falls again when a finer auction begins.
     stop
         Asked between rounds; where it says True, the work ends with `Stopped`.
+    prove
+        Where the bounds of `costs.scan` are guesses: given prices and a value for each row, the rows that have a column with
+        less cost plus price, and their best columns.
     """
     auction = _Auction(costs, supply, capacity, np.zeros(len(capacity)) if prices is None else prices)
     step = scale / 20
@@ -167,6 +174,8 @@ def assign_sparse(
                 raise Stopped(f"Stopped with {left} of {auction.units} people still to be assigned, as asked.")
             if left <= allowed:
                 break
+        if prove is not None:
+            auction.prove(prove)
         result = auction.complete(leave)
         if result.gap <= gap or step <= finest * scale:
             return result
@@ -230,6 +239,7 @@ class _Auction:
         self.free = np.arange(self.units)
         listed = costs.scan(np.arange(len(supply)), self.prices(), 0.0)
         self.columns, self.listed, self.bound = listed.columns, listed.costs, listed.bound
+        self.proven: NDArray[np.float64] | None = None  # least cost plus price of each row at these prices
 
     def prices(self) -> NDArray[np.float64]:
         """(columns,) float64, what a place costs in each column."""
@@ -238,6 +248,7 @@ class _Auction:
     def rounds(self, step: float) -> Iterator[int]:
         """Bid, and scan the rows whose lists are used up, until all units are placed; yields how many are not."""
         slack = step / 2
+        self.proven = None
         while len(self.free):
             parked = bid(
                 self.free, self.row, self.columns, self.listed, self.bound,
@@ -249,7 +260,9 @@ class _Auction:
                 self._scan(np.unique(self.row[parked]), slack)
 
     def _scan(self, rows: NDArray[np.int64], slack: float) -> None:
-        listed = self.costs.scan(rows, self.prices(), slack)
+        self._replace(rows, self.costs.scan(rows, self.prices(), slack))
+
+    def _replace(self, rows: NDArray[np.int64], listed: Candidates) -> None:
         self.columns[rows], self.listed[rows], self.bound[rows] = listed.columns, listed.costs, listed.bound
 
     def release(self, step: float) -> None:
@@ -267,14 +280,24 @@ class _Auction:
         order = np.lexsort((self.owner >= 0, self.price, column))
         self.price, self.owner = self.price[order], self.owner[order]
 
+    def prove(self, prove: Prove) -> None:
+        """Look through all columns for better ones than those that are listed."""
+        rows, better = prove(self.prices(), self._listed())
+        self._replace(rows, better)
+        self.proven = self._listed()
+
     def _best(self) -> NDArray[np.float64]:
         """(rows,) float64, least cost plus price of every row over all columns, or less: the dual of the prices."""
+        return np.minimum(self._listed(), self.bound) if self.proven is None else self.proven
+
+    def _listed(self) -> NDArray[np.float64]:
+        """(rows,) float64, least cost plus price of every row over the listed columns."""
         best = np.empty(len(self.supply))
         prices = np.append(self.prices(), 0.0)
         for begin in range(0, len(best), 4096):
             part = slice(begin, begin + 4096)
             best[part] = (self.listed[part] + prices[self.columns[part]]).min(axis=1, initial=np.inf)
-        return np.minimum(best, self.bound)
+        return best
 
     def complete(self, leave: int) -> SparseAssignment:
         """Assign what is left among itself, and prove how good the whole is."""

@@ -21,12 +21,14 @@ from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
 ROWS_AT_ONCE = 256
-LISTED = 32
+LISTED = 48
 LEAF = 64
 BLOCKS, SUMS, FEW = 112, 40, 3
 PAIRS = 500
 SAMPLE, PART = 1500, 6
 OFFER = 16
+GUESSED, MISSED = 200, 0.2
+FIRST = 8
 
 
 def match_sparsely(errors: Errors, gap: float, progress: Progress | None) -> tuple[NDArray[np.int64], float, float]:
@@ -58,6 +60,8 @@ def _assign(
     capacity: NDArray[np.int64],
     gap: float,
     progress: Progress | None = None,
+    *,
+    proven: bool = True,
 ) -> SparseAssignment:
     """Assign groups of people; of very many, a part first, whose prices tell what those of all will be."""
     prices, scale = None, errors.typical()
@@ -65,16 +69,22 @@ def _assign(
         part = max(SAMPLE, min(len(rows), len(columns)) // PART)
         some, others = (each[np.linspace(0, len(each) - 1, part).astype(np.int64)] for each in (rows, columns))
         ones = np.ones(part, np.int64)
-        found = _assign(errors, sums, some, others, ones, ones, gap)
+        found = _assign(errors, sums, some, others, ones, ones, gap, proven=False)
         # What some row of the part would pay for a column: not the first, because prices that are too high never fall.
         offers = _Bounded(errors.exchanged(), sums, columns, some, -found.worth)
+        offers.guess(-found.worth)
         prices = -offers.search(np.arange(len(columns)), -found.worth, OFFER).bound
         prices -= prices.min()
-        # An auction begins with a twentieth of the scale: so with about the gap that is asked for.
-        scale = float(np.clip(14 * gap * found.cost / part, scale / 100, scale))
+        # An auction begins with a twentieth of the scale: so with half of the gap that is asked for.
+        scale = float(np.clip(10 * gap * found.cost / part, scale / 100, scale))
         del offers  # as much memory as what comes next
     bounded = _Bounded(errors, sums, rows, columns, prices)
-    return assign_sparse(bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress)
+    if prices is not None:
+        bounded.guess(prices)
+    return assign_sparse(
+        bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress,
+        prove=bounded.prove if prices is not None and proven else None,
+    )  # fmt: skip
 
 
 def _group(sums: _Sums, cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -119,7 +129,7 @@ class Errors:
         self.people = recovered.people, truth.people
         self.steps = truth.steps
         self.recovered, self.truth = (
-            _padded(cells, max(self.people)) if padded else cells for cells in (recovered.cells, truth.cells)
+            _padded(cells, max(self.people) if padded else 0) for cells in (recovered.cells, truth.cells)
         )
         # Around the middle, where single precision is best.
         self.xy = truth.locations.xy_km - truth.locations.xy_km.mean(axis=0)
@@ -185,10 +195,12 @@ class Errors:
         return max(float(self.between(*some).mean()), 1e-9)
 
 
-def _padded(cells: NDArray[np.integer], people: int) -> NDArray[np.integer]:
-    """Add people who are always away."""
-    always = np.full((people - len(cells), cells.shape[1]), AWAY, np.int32)
-    return np.concatenate([cells, always]) if len(always) else cells
+def _padded(cells: NDArray[np.integer], people: int) -> NDArray[np.int32]:
+    """Add people who are always away; kernels are compiled for one type of array, so that it is always the same."""
+    always = np.full((max(0, people - len(cells)), cells.shape[1]), AWAY, np.int32)
+    whole = np.ascontiguousarray(np.concatenate([cells, always]) if len(always) else cells, np.int32).view()
+    whole.flags.writeable = False
+    return whole
 
 
 class _Sums:
@@ -214,12 +226,12 @@ class _Sums:
     def of(
         self, cells: NDArray[np.integer], people: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Sums of some people over many groups, (2, people, groups), and over few, (2, groups, people): float32, km."""
-        many = np.empty((2, len(people), self.many.max() + 1), np.float32)
+        """Sums of some people over many groups, (people, 2, groups), and over few, (2, groups, people): float32, km."""
+        many = np.empty((len(people), 2, self.many.max() + 1), np.float32)
         few = np.empty((2, self.few.max() + 1, len(people)), np.float32)
         for part in parts(len(people), cells.shape[1]):
             sums = _summed(self._blocks(cells[people[part]]), self.many)
-            many[:, part] = sums
+            many[part] = sums.transpose(1, 0, 2)
             few[:, :, part] = _summed(sums, self.few).transpose(0, 2, 1)
         return many, few
 
@@ -279,7 +291,7 @@ class _Bounded:
     ) -> None:
         self.errors, self.rows, self.columns = errors, rows, columns
         self.order = _similar_together(sums.of(errors.truth, columns)[1], prices)
-        self.here, self.there = self._points(errors.recovered, rows), self._points(errors.truth, columns[self.order])
+        self.there = self._points(errors.truth, columns[self.order])
         self.here_many, self.here_few = sums.of(errors.recovered, rows)
         self.there_many, self.there_few = sums.of(errors.truth, columns[self.order])
         self.leaves = np.append(np.arange(0, len(columns), LEAF), len(columns))
@@ -288,6 +300,19 @@ class _Bounded:
         # Rounding of single precision: of every sum, and of the coordinates themselves.
         self.shrink = 1 - (errors.steps + 8) * 2.0**-23
         self.less = errors.steps * max(errors.farthest, errors.price) * 2.0**-21
+        self.grow = 1.0, 1.0
+
+    def guess(self, prices: NDArray[np.float64]) -> None:
+        """From now on, search for what the sums promise: see `search`."""
+        some = np.unique(np.linspace(0, len(self.rows) - 1, GUESSED).astype(np.int64))
+        found = self.search(some, prices, LISTED)
+        at = np.argsort(self.order)[found.columns]
+        few = np.hypot(*(self.here_few[:, :, some, None] - self.there_few[:, :, at])).sum(axis=0)
+        many = np.hypot(*np.moveaxis(self.here_many[some, None] - self.there_many[at], 2, 0)).sum(axis=2)
+        listed = found.columns >= 0
+        ratios = (found.costs[listed] / np.maximum(each[listed], 1e-9) for each in (few, many))
+        few_ratio, many_ratio = (float(np.quantile(each.clip(1.0, 4.0), MISSED)) for each in ratios)
+        self.grow = few_ratio, many_ratio
 
     def _points(self, cells: NDArray[np.integer], people: NDArray[np.int64]) -> NDArray[np.float32]:
         """(2, people, steps) float32, km."""
@@ -301,17 +326,41 @@ class _Bounded:
         return self.search(rows, prices, LISTED)
 
     def search(self, rows: NDArray[np.int64], prices: NDArray[np.float64], listed: int) -> Candidates:
-        """List so many of the best columns of each row; the bound is the value of the last of them."""
+        """List so many of the best columns of each row; the bound is the value of the last of them.
+
+        Where `guess` was called, a column is passed over that is likely to be worse, and the bound is a guess, too.
+        """
+        return self._search(rows, prices, np.full(len(rows), np.inf), listed)
+
+    def prove(self, prices: NDArray[np.float64], least: NDArray[np.float64]) -> tuple[NDArray[np.int64], Candidates]:
+        """Find the rows that have a column whose value is below `least` of the row, and list their best; nothing is guessed.
+
+        Nor is it from now on: where a proof fails, the guesses may be why.
+        """
+        self.grow = 1.0, 1.0
+        everyone = np.arange(len(self.rows))
+        rows = everyone[self._search(everyone, prices, least, 1).columns[:, 0] >= 0]
+        return rows, self.search(rows, prices, LISTED)
+
+    def _search(
+        self,
+        rows: NDArray[np.int64],
+        prices: NDArray[np.float64],
+        worst: NDArray[np.float64],
+        listed: int,
+    ) -> Candidates:
         columns = np.full((len(rows), listed), -1, np.int32)
         costs = np.full((len(rows), listed), np.inf)
-        bound = np.empty(len(rows))
+        bound = worst.copy()
         prices = prices[self.order]
         cheapest = np.minimum.reduceat(prices, self.leaves[:-1])
+        xy = self.errors.xy.astype(np.float32).T.copy()
 
         def work(part: slice) -> None:
-            _scan_errors(rows[part], self.here, self.there, self.here_many, self.there_many, self.here_few, self.there_few,
+            _scan_errors(rows[part], self.rows, self.errors.recovered, self.there, xy,
+                         self.here_many, self.there_many, self.here_few, self.there_few,
                          self.leaves, self.low, self.high, cheapest, prices, self.errors.limit, self.errors.price,
-                         self.shrink, self.less, columns[part], costs[part], bound[part])  # fmt: skip
+                         self.shrink, self.less, *self.grow, columns[part], costs[part], bound[part])  # fmt: skip
             columns[part] = np.where(columns[part] < 0, -1, self.order[columns[part]])
 
         in_threads(work, len(rows), chunk=64)
@@ -402,8 +451,10 @@ def _distance(
 @compiled()
 def _scan_errors(
     rows: NDArray[np.int64],
-    here: NDArray[np.float32],
+    who: NDArray[np.int64],
+    here: NDArray[np.int32],
     there: NDArray[np.float32],
+    xy: NDArray[np.float32],
     here_many: NDArray[np.float32],
     there_many: NDArray[np.float32],
     here_few: NDArray[np.float32],
@@ -417,25 +468,44 @@ def _scan_errors(
     price: float,
     shrink: float,
     less: float,
+    grow_few: float,
+    grow_many: float,
     columns: NDArray[np.int32],
     costs: NDArray[np.float64],
     bound: NDArray[np.float64],
 ) -> None:
-    """List the best columns of each row: leaf after leaf, from the most promising on, until no other can be better."""
+    """List the best columns of each row: of the most promising leaves first, then of all others that may have better ones.
+
+    Only columns whose value is below the bound that is handed in; then that is the value of the last listed one. Distances
+    between sums grow by factors before they are compared: with factors of 1, no better column is passed over.
+    """
     # Rows that follow each other are similar: a leaf that is fetched from memory for one serves the others too.
     together = min(16, len(rows))
     few, length = low.shape[1], min(columns.shape[1], len(prices))
-    reach = np.empty(len(cheapest), np.float32)
-    least = np.empty((together, len(cheapest)))
+    least = np.empty((together, len(cheapest)), np.float32)
     lower = np.empty(np.diff(leaves).max(), np.float32)
     value = np.empty((together, length))
     worst = np.empty(together)
+    from_x, from_y = np.empty((together, here.shape[1]), np.float32), np.empty((together, here.shape[1]), np.float32)
     filled, last = np.empty(together, np.int64), np.empty(together, np.int64)
     zero, infinite = np.float32(0.0), np.float32(np.inf)
+    near = np.empty(len(lower), np.int64)
+    # Leaves and columns are compared in single precision, with the rounding of that to spare.
+    shrink_few, dearest = np.float32(shrink * grow_few), np.abs(prices).max()
+    price_few, price_leaf = (
+        (prices - less * grow_few).astype(np.float32),
+        (cheapest - less * grow_few).astype(np.float32),
+    )
+    top = min(FIRST, len(cheapest))
+    visits = np.empty(together * top + len(cheapest), np.int64)
+    promise, rank = np.empty((together, top), np.float32), np.empty(top, np.int64)
     for begin in range(0, len(rows), together):
         some = min(together, len(rows) - begin)
-        best = np.full(len(cheapest), np.inf)
         for at in range(some):
+            for step in range(here.shape[1]):
+                cell = here[who[rows[begin + at]], step]
+                from_x[at, step], from_y[at, step] = xy[0, cell], xy[1, cell]
+            reach = least[at]
             reach[:] = zero
             for group in range(few):
                 x, y = here_few[0, group, rows[begin + at]], here_few[1, group, rows[begin + at]]
@@ -445,16 +515,26 @@ def _scan_errors(
                     dy = max(south[leaf] - y, y - north[leaf], zero)
                     reach[leaf] += math.sqrt(dx * dx + dy * dy)
             for leaf in range(len(reach)):
-                least[at, leaf] = max(reach[leaf] * shrink - less, 0.0) + cheapest[leaf]
-                best[leaf] = min(best[leaf], least[at, leaf])
-        filled[:], last[:], worst[:] = 0, 0, np.inf
-        for leaf in np.argsort(best, kind="mergesort"):
-            if best[leaf] >= worst[:some].max():
-                break
+                reach[leaf] = reach[leaf] * shrink_few + price_leaf[leaf]
+            promise[at] = infinite
+            for leaf in range(len(reach)):
+                if reach[leaf] < promise[at, top - 1]:
+                    slot = top - 1
+                    while slot > 0 and promise[at, slot - 1] > reach[leaf]:
+                        promise[at, slot], rank[slot] = promise[at, slot - 1], rank[slot - 1]
+                        slot -= 1
+                    promise[at, slot], rank[slot] = reach[leaf], leaf
+            visits[at * top : (at + 1) * top] = rank
+        visits[some * top : some * top + len(cheapest)] = np.arange(len(cheapest))
+        filled[:], last[:], worst[:some] = 0, 0, bound[begin : begin + some]
+        for visit in range(some * top + len(cheapest)):
+            leaf = visits[visit]
             first, end = leaves[leaf], leaves[leaf + 1]
             for at in range(some):
-                if least[at, leaf] >= worst[at]:
+                limit_here = np.float32(worst[at] + (abs(worst[at]) + 2 * dearest) * 2.0**-20)
+                if least[at, leaf] >= limit_here or (visit < some * top and least[at, leaf] > promise[at, top - 1]):
                     continue
+                least[at, leaf] = infinite
                 row = rows[begin + at]
                 lower[:] = zero
                 for group in range(few):
@@ -463,17 +543,19 @@ def _scan_errors(
                     for one in range(len(to_x)):
                         dx, dy = to_x[one] - x, to_y[one] - y
                         lower[one] += math.sqrt(dx * dx + dy * dy)
-                for column in range(first, end):
-                    if max(lower[column - first] * shrink - less, 0.0) + prices[column] >= worst[at]:
-                        continue
+                found = 0
+                for one in range(end - first):
+                    near[found] = first + one
+                    found += lower[one] * shrink_few + price_few[first + one] < limit_here
+                for column in near[:found]:
                     bounded = _distance(
-                        here_many[0, row], here_many[1, row], there_many[0, column], there_many[1, column],
+                        here_many[row, 0], here_many[row, 1], there_many[column, 0], there_many[column, 1],
                         infinite, zero,
                     )  # fmt: skip
-                    if max(bounded * shrink - less, 0.0) + prices[column] >= worst[at]:
+                    if max(bounded * shrink - less, 0.0) * grow_many + prices[column] >= worst[at]:
                         continue
                     sum_of_distances = _distance(
-                        here[0, row], here[1, row], there[0, column], there[1, column],
+                        from_x[at], from_y[at], there[0, column], there[1, column],
                         np.float32(limit), np.float32(price),
                     )  # fmt: skip
                     cost = max(sum_of_distances * shrink - less, 0.0)
@@ -489,4 +571,5 @@ def _scan_errors(
                         last[at] = value[at].argmax()
                         worst[at] = value[at, last[at]]
         for at in range(some):
-            bound[begin + at] = worst[at] if length < len(prices) else np.inf
+            if filled[at] == length:
+                bound[begin + at] = worst[at] if length < len(prices) else np.inf

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +156,8 @@ def read_dataset(
             for one, stayers in windows
         )
         return Dataset(found.counts(), found, info | {"drawn_from": everyone}, tuple(theirs))
-    only = None if days is None else partial(_during, calendar=calendar)
-    path, table = read_stored(folder, "counts", only)
+    path, pieces = read_stored(folder, "counts")
+    table = pl.concat(piece if days is None else _during(piece, path, calendar) for piece in pieces)
     counts = counts_from_table(table, path, locations, calendar, everyone)
     flows = _read_flows(folder, windows, counts, part=days is not None)
     behind = _read_truth(folder, locations, calendar, None, seed, part=days is not None) if known else None
@@ -197,8 +196,7 @@ def _read_truth(
     """Read the truth of some people, and of part of the days; those who are away on all of these are in it, too."""
     ids: Sequence[str] | None = None
     if people is not None or part:
-        path, table = read_stored(folder, "truth", _people)
-        ids = table["person"].unique(maintain_order=True).to_list()
+        ids = _people(folder)
     if isinstance(people, int):
         if whole("people", people, least=1) > len(ids or ()):
             raise InvalidSetting(f"`people` is {people}; the dataset has {len(ids or ())} people.")
@@ -209,19 +207,24 @@ def _read_truth(
             raise InvalidSetting(f"`people` names {len(unknown)} who are not in the dataset.")
         ids = [name for name in ids or () if name in chosen]
 
-    def wanted(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+    def wanted(table: pl.DataFrame) -> pl.DataFrame:
         table = _during(table, path, calendar) if part else table
         return table if people is None else table.filter(names(table["person"], path).is_in(ids or ()))
 
-    path, table = read_stored(folder, "truth", wanted)
     if len(stored(folder, "truth")) > 1:  # whose order says nothing
-        ids = sorted(ids or table["person"].cast(pl.String).unique())
-    return trajectories_of(table, path, locations, calendar, ids)
+        ids = sorted(ids or _people(folder))
+    path, pieces = read_stored(folder, "truth")
+    return trajectories_of(map(wanted, pieces), path, locations, calendar, ids)
 
 
-def _people(table: pl.DataFrame, path: Path) -> pl.DataFrame:
-    require(table, {"person"}, path)
-    return pl.DataFrame({"person": names(table["person"], path).unique(maintain_order=True)})
+def _people(folder: Path) -> list[str]:
+    """Who is in the truth, in the order that they come."""
+    path, pieces = read_stored(folder, "truth")
+    found: dict[str, None] = {}
+    for table in pieces:
+        require(table, {"person"}, path)
+        found |= dict.fromkeys(names(table["person"], path).unique(maintain_order=True))
+    return list(found)
 
 
 def _windows(about: Path, entries: object) -> list[tuple[Calendar, bool]]:
@@ -254,7 +257,8 @@ def _read_flows(
     """Read the flows of these windows, which may be a part of those that are stored."""
     found = []
     for calendar, stayers in windows:
-        path, table = read_stored(folder, "flows")
+        path, pieces = read_stored(folder, "flows")
+        table = pl.concat(pieces)
         with in_file(path):
             rows, _ = of_window(table, path, calendar.step)
             table = table.filter(rows)

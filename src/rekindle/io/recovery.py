@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rekindle.errors import InvalidData, InvalidFile, OutputExists, OutputFailed
@@ -17,7 +16,7 @@ from rekindle.io.safety.files import output, read_json, remove_leftovers, write_
 from rekindle.io.safety.folders import Sensitive, check_new_folder, mark_folder, new_folder
 from rekindle.io.tables.columns import numbers, positions, step_numbers
 from rekindle.io.tables.locations import read_locations, write_locations
-from rekindle.io.tables.table import read_table, write_table
+from rekindle.io.tables.table import read_pieces, write_table
 from rekindle.io.tables.trajectories import read_trajectories, trajectories_table
 from rekindle.model import Calendar, Locations, Trajectories
 
@@ -173,9 +172,7 @@ class RecoveryFolder:
         confidence
             (people, steps) float32: how sure the attack is of each point.
         """
-        table = trajectories_table(day, away=True)
-        if confidence is not None:
-            table = table.with_columns(pl.Series("confidence", confidence.ravel(), dtype=pl.Float32))
+        table = trajectories_table(day, away=True, confidence=confidence)
         entry = {
             name: [None if np.isnan(number) else float(number) for number in array]
             for name, array in (details or {}).items()
@@ -196,14 +193,17 @@ def _day_file(number: int) -> str:
 
 def _read_confidence(path: Path, day: Trajectories) -> NDArray[np.float32] | None:
     """Read how sure the attack was of each point of a day that `read_trajectories` accepted; None if it is not there."""
-    table = read_table(path, within=path.parent)
-    if "confidence" not in table.columns:
-        return None
-    sure = numbers(table["confidence"], path)
-    if not (sure.min() >= 0 and sure.max() <= 1):
-        raise InvalidFile(path, f"a confidence is from 0 to 1; here they are from {sure.min()} to {sure.max()}.")
     confidence = np.empty(day.cells.shape, np.float32)
-    confidence[positions(table["person"], path)[0], step_numbers(table["datetime"], path, day.calendar)] = sure
+    number = {name: at for at, name in enumerate(day.people_ids)}
+    for table in read_pieces(path, within=path.parent):
+        if "confidence" not in table.columns:
+            return None
+        sure = numbers(table["confidence"], path)
+        if not (sure.min() >= 0 and sure.max() <= 1):
+            raise InvalidFile(path, f"a confidence is from 0 to 1; here they are from {sure.min()} to {sure.max()}.")
+        person, names = positions(table["person"], path)
+        people = np.array([number[name] for name in names], np.int64)
+        confidence[people[person], step_numbers(table["datetime"], path, day.calendar)] = sure
     return confidence
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ OFFSET = r"(Z|[+-]\d{2}:?\d{2})$"
 """How a time ends that gives its offset from UTC."""
 _CLOCK = r"^(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?$"
 _WHOLE = "a whole number of at least 0"
+_rows_before: ContextVar[int] = ContextVar("_rows_before", default=0)
 
 
 def require(table: pl.DataFrame, columns: set[str], path: str | Path) -> None:
@@ -42,9 +46,19 @@ def require(table: pl.DataFrame, columns: set[str], path: str | Path) -> None:
 
 def bad_cell(path: str | Path, column: pl.Series, row: int, expected: str) -> InvalidFile:
     """The error for one value of a table; rows are counted from 1, without the header."""
-    value = column[row]
+    value, row = column[row], row + _rows_before.get()
     found = "nothing" if value is None or value == "" else repr(value) if isinstance(value, str) else str(value)
     return InvalidFile(path, f"data row {row + 1}, column {column.name!r}: expected {expected}, found {found}.")
+
+
+@contextmanager
+def after_rows(number: int) -> Iterator[None]:
+    """Name bad values by their row in a table of which so many rows were read before."""
+    before = _rows_before.set(number)
+    try:
+        yield
+    finally:
+        _rows_before.reset(before)
 
 
 def numbers(column: pl.Series, path: str | Path) -> NDArray[Any]:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from rekindle.errors import InvalidFile
 from rekindle.io.safety.files import new_file
 from rekindle.io.safety.untrusted import MOST_COLUMNS, check_parquet, files_in, packed_as, read_content, reading
 from rekindle.io.tables.spreadsheet import guard_table, unguard_name, unguard_texts
+
+ROWS_AT_ONCE = 2**21
+"""Of trajectories: they take hundreds of MB as a table, and there may be hundreds of times as many."""
 
 
 def separator_of(header: bytes) -> str:
@@ -37,7 +43,12 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
     within
         The folder that was handed in, where the file is part of one.
     """
-    path = Path(path)
+    return next(read_pieces(path, within=within, rows=sys.maxsize))
+
+
+def read_pieces(path: str | Path, *, within: Path | None = None, rows: int | None = None) -> Iterator[pl.DataFrame]:
+    """Read a table as `read_table` does, of a parquet file so many rows at a time: whole, it takes many times its file."""
+    path, rows = Path(path), rows or ROWS_AT_ONCE
     content = read_content(path, "csv or parquet file", within=within)
     if not content:
         raise InvalidFile(path, "the file is empty.")
@@ -48,12 +59,19 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
     if parquet:
         check_parquet(path, content)
         with reading(path, "parquet"):
-            table = pl.read_parquet(content)
+            height = int(pl.scan_parquet(content).select(pl.len()).collect().item())
     else:
         table = _read_csv(path, content)
-    if not table.height:
+        height = table.height
+    if not height:
         raise InvalidFile(path, "it has no rows.")
-    return table
+    if not parquet:
+        yield table
+        return
+    for first in range(0, height, rows):
+        with reading(path, "parquet"):
+            table = pl.scan_parquet(content).slice(first, min(rows, height - first)).collect()
+        yield table
 
 
 def stored(folder: Path, name: str) -> list[Path]:
@@ -68,24 +86,29 @@ def stored(folder: Path, name: str) -> list[Path]:
     return files_in(parts, "*.parquet")
 
 
-def read_stored(
-    folder: Path, name: str, only: Callable[[pl.DataFrame, Path], pl.DataFrame] | None = None
-) -> tuple[Path, pl.DataFrame]:
-    """Read a table of a dataset folder, and say where it is.
+def read_stored(folder: Path, name: str) -> tuple[Path, Iterator[pl.DataFrame]]:
+    """Say where a table of a dataset folder is, and read it piece by piece, so that all of it need not fit into memory.
 
     Parameters
     ----------
     folder, name
         As in `stored`; there must be such a table.
-    only
-        What to keep of each file, so that all of them need not fit into memory at once.
     """
     files = stored(folder, name) or [folder / f"{name}.parquet"]
-    tables = (read_table(file, within=folder) for file in files)
-    kept = [table if only is None else only(table, file) for table, file in zip(tables, files, strict=True)]
     path = files[0] if len(files) == 1 else folder / name
-    with reading(path, "parts of one table"):
-        return path, pl.concat(kept)
+    return path, _alike((piece for file in files for piece in read_pieces(file, within=folder)), path)
+
+
+def _alike(pieces: Iterator[pl.DataFrame], path: Path) -> Iterator[pl.DataFrame]:
+    """Refuse pieces with other columns than the first."""
+    first: pl.Schema | None = None
+    for piece in pieces:
+        first = piece.schema if first is None else first
+        if piece.schema != first:
+            raise InvalidFile(
+                path, f"it cannot be read as parts of one table: they hold {first!s:.200} and {piece.schema!s:.200}."
+            )
+        yield piece
 
 
 def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
@@ -114,8 +137,10 @@ def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
         return table
 
 
-def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = False, private: bool = False) -> None:
-    """Write csv or parquet, whole or not at all.
+def write_table(
+    path: str | Path, table: pl.DataFrame | Iterator[pl.DataFrame], *, overwrite: bool = False, private: bool = False
+) -> None:
+    """Write a table, or its pieces as one table, to csv or parquet, whole or not at all.
 
     In a csv file, a name that a spreadsheet would take for a formula (it begins with =, +, - or @) gets a ' before it,
     which `read_table` takes away again.
@@ -123,10 +148,16 @@ def write_table(path: str | Path, table: pl.DataFrame, *, overwrite: bool = Fals
     path = Path(path)
     if path.suffix not in (".csv", ".parquet"):
         raise InvalidFile(path, f"the name ends in {path.suffix!r}; use .csv or .parquet.")
-    if path.suffix == ".csv":
-        table = guard_table(table)
+    pieces = iter([table] if isinstance(table, pl.DataFrame) else table)
     with new_file(path, overwrite=overwrite, private=private) as temporary:
         if path.suffix == ".csv":
-            table.write_csv(temporary, datetime_format="%Y-%m-%d %H:%M:%S")
+            with open(temporary, "wb") as file:
+                for number, piece in enumerate(pieces):
+                    guard_table(piece).write_csv(file, datetime_format="%Y-%m-%d %H:%M:%S", include_header=not number)
+            return
+        first, second = next(pieces), next(pieces, None)
+        if second is None:
+            first.write_parquet(temporary, statistics=False)
         else:
-            table.write_parquet(temporary, statistics=False)
+            chained = itertools.chain([first, second], pieces)
+            register_io_source(lambda *_: chained, schema=first.schema).sink_parquet(temporary, statistics=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -16,31 +16,48 @@ from rekindle.errors import InvalidFile
 from rekindle.frames import name_column
 from rekindle.io.safety.files import new_file
 from rekindle.io.safety.untrusted import check_unfolded, in_file
-from rekindle.io.tables.columns import flags, positions, require, step_numbers
-from rekindle.io.tables.table import read_table, write_table
+from rekindle.io.tables import table as tables
+from rekindle.io.tables.columns import after_rows, bad_cell, flags, positions, require, step_numbers
+from rekindle.io.tables.table import read_pieces, write_table
 from rekindle.model import AWAY, Calendar, Locations, Trajectories
 from rekindle.model.locations import EARTH_RADIUS_KM
 
 
-def trajectories_table(trajectories: Trajectories, *, away: bool = False) -> pl.DataFrame:
+def trajectories_table(
+    trajectories: Trajectories, *, away: bool = False, confidence: NDArray[np.float32] | None = None
+) -> Iterator[pl.DataFrame]:
     """One row a person and step at which they are counted: person, datetime, location, and `observed` where that is known.
 
-    With `away`, the other steps have rows too, without a location. Without, only a person who is never counted has one.
+    The people in parts, one after the other, because a table takes many times the memory of trajectories.
+
+    Parameters
+    ----------
+    trajectories
+        The people.
+    away
+        Whether the other steps have rows too, without a location. If not, only a person who is never counted has one.
+    confidence
+        (people, steps) float32, one more column where it is known.
     """
-    listed = trajectories.counted | away
-    listed[~listed.any(axis=1), :1] = True
-    person, step = np.nonzero(listed)
-    cells = trajectories.cells[person, step]
     when = trajectories.calendar.times().astype("datetime64[ms]")
-    columns = {
-        # As text: polars takes twenty times as long to read an Enum with as many names.
-        "person": pl.Series(trajectories.people_ids, dtype=pl.String).gather(person),
-        "datetime": pl.Series(when[step]),
-        "location": name_column(cells, trajectories.locations.ids),
-    }
-    if trajectories.observed is not None:
-        columns["observed"] = pl.Series(trajectories.observed[person, step])
-    return pl.DataFrame(columns)
+    size = max(1, tables.ROWS_AT_ONCE // max(trajectories.steps, 1))
+    for first in range(0, trajectories.people, size):
+        part = slice(first, first + size)
+        cells = trajectories.cells[part]
+        listed = (cells != AWAY) | away
+        listed[~listed.any(axis=1), :1] = True
+        person, step = np.nonzero(listed)
+        columns = {
+            # As text: polars takes twenty times as long to read an Enum with as many names.
+            "person": pl.Series(trajectories.people_ids[part], dtype=pl.String).gather(person),
+            "datetime": pl.Series(when[step]),
+            "location": name_column(cells[person, step], trajectories.locations.ids),
+        }
+        if trajectories.observed is not None:
+            columns["observed"] = pl.Series(trajectories.observed[part][person, step])
+        if confidence is not None:
+            columns["confidence"] = pl.Series(confidence[part][person, step], dtype=pl.Float32)
+        yield pl.DataFrame(columns)
 
 
 def read_trajectories(
@@ -66,45 +83,84 @@ def read_trajectories(
     within
         A folder that the file must not lead out of, as a link would.
     """
-    return trajectories_of(read_table(path, within=within), Path(path), locations, calendar, people_ids)
+    return trajectories_of(read_pieces(path, within=within), Path(path), locations, calendar, people_ids)
 
 
 def trajectories_of(
-    table: pl.DataFrame,
+    pieces: Iterable[pl.DataFrame],
     path: Path,
     locations: Locations,
     calendar: Calendar,
     people_ids: Sequence[str] | None = None,
 ) -> Trajectories:
-    """Take trajectories from a table, as `read_trajectories` says."""
+    """Take trajectories from the pieces of a table, one after the other, as `read_trajectories` says."""
     steps = calendar.steps or 0
-    require(table, {"person", "datetime", "location"}, path)
-    step = step_numbers(table["datetime"], path, calendar)
-    person, found_ids = positions(table["person"], path, None if people_ids is None else tuple(people_ids))
-    check_unfolded(path, 4 * len(found_ids) * steps, 8 * table.height * table.width)
-    index = person * steps + step
-    entries = np.bincount(index, minlength=len(found_ids) * steps)
-    if entries.max(initial=0) > 1:
-        who, when = divmod(int(entries.argmax()), steps)
-        # Errors end up in logs, so they do not name people.
-        row = 1 + int(np.argmax(person == who))
-        raise InvalidFile(path, f"the person of row {row} is listed twice at {calendar.time(when)}; expected once.")
-    there = table["location"].is_not_null().to_numpy()
-    cells = np.full(len(found_ids) * steps, AWAY, dtype=np.int32)
-    cells[index[there]], _ = positions(table["location"].filter(there), path, locations.ids)
-    observed = None
-    if "observed" in table.columns:
-        observed = np.zeros(cells.shape, bool)
-        observed[index] = flags(table["observed"], path) & there
-    shape = (len(found_ids), steps)
+    known = {name: at for at, name in enumerate(people_ids or ())}
+    # Room for the people so far and some more. Cells count from 1 here: 0 is what new room holds, and stands for away.
+    cells, seen, observed = np.zeros(len(known) * steps, np.int32), np.zeros(len(known) * steps, bool), None
+    read = 0
+    for table in pieces:
+        with after_rows(read):
+            require(table, {"person", "datetime", "location"}, path)
+            step = step_numbers(table["datetime"], path, calendar)
+            person, found = positions(table["person"], path)
+            if people_ids is None:
+                number = [known.setdefault(name, len(known)) for name in found]
+            else:
+                number = [known.get(name, -1) for name in found]
+            person = np.array(number, np.int64)[person]
+            if person.min(initial=0) < 0:
+                column = table["person"].cast(pl.String)
+                raise bad_cell(path, column, int(np.argmax(person < 0)), f"one of {len(known)} known names")
+            check_unfolded(path, 4 * len(known) * steps, 8 * (read + table.height) * table.width)
+            if observed is None and "observed" in table.columns:
+                observed = np.zeros(len(cells), bool)
+            if len(known) * steps > len(cells):
+                room = max(len(known), len(cells) // max(steps, 1) * 5 // 4) * steps
+                for array in (cells, seen, observed):
+                    if array is not None:
+                        array.resize(room, refcheck=False)
+            index = person * steps + step
+            _refuse_twice(index, person, cells, seen, path, calendar, read)
+            there = table["location"].is_not_null().to_numpy()
+            cells[index[there]] = positions(table["location"].filter(there), path, locations.ids)[0] + 1
+            if observed is not None:
+                observed[index] = flags(table["observed"], path) & there
+        read += table.height
+    shape = (len(known), steps)
+    cells -= 1
     with in_file(path):
         return Trajectories(
-            cells.reshape(shape),
+            cells[: len(known) * steps].reshape(shape),
             locations,
             calendar,
-            found_ids,
-            None if observed is None else observed.reshape(shape),
+            known,
+            None if observed is None else observed[: len(known) * steps].reshape(shape),
         )
+
+
+def _refuse_twice(
+    index: NDArray[np.int64],
+    person: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    seen: NDArray[np.bool_],
+    path: Path,
+    calendar: Calendar,
+    read: int,
+) -> None:
+    """Refuse points that were seen before, in this piece (`index`, which is cleared in `cells`) or an earlier one; note them."""
+    row = np.arange(len(index), dtype=np.int32)
+    again = seen[index]
+    if not again.any():
+        cells[index] = row
+        again = cells[index] != row
+    if again.any():
+        first = int(np.flatnonzero(again)[index[again].argmin()])
+        # Errors end up in logs, so they do not name people.
+        number = read + 1 + int(np.argmax(person == person[first]))
+        when = calendar.time(int(index[first]) % (calendar.steps or 1))
+        raise InvalidFile(path, f"the person of row {number} is listed twice at {when}; expected once.")
+    cells[index], seen[index] = 0, True
 
 
 def write_trajectories(
