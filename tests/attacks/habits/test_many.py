@@ -128,7 +128,7 @@ def test_a_segment_costs_the_divergence_from_a_persons_other_time(truth, cuts):
     spans = list(itertools.pairwise(ends))
     parts = [relink._Segments.of(tracks, made.lengths, weight, *span) for span in spans]
     people = len(tracks)
-    links = relink._Links(parts, np.tile(np.arange(people), (len(parts), 1)), made.xy)
+    links = relink._Links(parts, np.tile(np.arange(people), (len(parts), 1)), made.xy, quick=False)
     for part, (begin, end) in enumerate(spans):
         costs = relink._Divergences(links, part)
         inside = np.zeros(made.ticks, bool)
@@ -148,11 +148,9 @@ def test_a_segment_costs_the_divergence_from_a_persons_other_time(truth, cuts):
         found = costs.between(np.arange(people), parts[part].kind)
         np.testing.assert_allclose(found, plain, atol=1e-9)
         np.testing.assert_allclose(costs.of(parts[part].kind), np.diag(plain), atol=1e-9)
-        for few in (None, "MAIN", "CROWD", "MOST"):
-            with pytest.MonkeyPatch.context() as patch:
-                if few is not None:
-                    patch.setattr(relink, few, 1)
-                listed = relink._Divergences(links, part).scan(np.arange(people), np.zeros(costs.kinds), 0.0)
+        for few in (None, 0, 1, 2):
+            links.limits = tuple(1 if at == few else limit for at, limit in enumerate(relink.LIMITS))
+            listed = relink._Divergences(links, part).scan(np.arange(people), np.zeros(costs.kinds), 0.0)
             for person in range(people):
                 there = listed.columns[person] >= 0
                 by_kind = dict(zip(listed.columns[person][there].tolist(), listed.costs[person][there], strict=True))
@@ -169,14 +167,15 @@ def test_links_by_lists_are_nearly_as_good_as_by_all_pairs(monkeypatch):
     made = problem_of(truth)
     tracks = track.track(made, 0)
 
-    def accuracy(limit):
+    def accuracy(limit, *, quick=False):
         monkeypatch.setattr(relink, "DENSE_UP_TO", limit)
-        linked = relink.relink(made, tracks, 0, segments_per_day=2, rounds=5)
+        linked = relink.relink(made, tracks, 0, segments_per_day=2, rounds=5, quick=quick)
         assert np.array_equal(count(linked, made.counts.shape[1]), made.counts)
         return rk.evaluate(rk.Trajectories(made.expand(linked), truth.locations, truth.calendar), truth).accuracy
 
     everyone, listed = accuracy(10**6), accuracy(0)
     assert listed == pytest.approx(everyone, abs=0.05)
+    assert accuracy(0, quick=True) == pytest.approx(everyone, abs=0.05)
     assert listed > accuracy_of_tracks(made, tracks, truth) + 0.03
 
 

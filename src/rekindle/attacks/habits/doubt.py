@@ -244,6 +244,7 @@ def track_in_doubt(
     backwards: bool,
     segments_per_day: int,
     rounds: int,
+    quick: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.int32]:
     """Track, exchange unseen and re-link: (people, ticks) int32 places.
@@ -256,13 +257,13 @@ def track_in_doubt(
         (places, places) float64: share of the moves from a place that lead to another.
     seed
         Of all that is drawn.
-    backwards, segments_per_day, rounds, stop
+    backwards, segments_per_day, rounds, quick, stop
         As in `track` and `relink`.
     """
     # With noise 1 the chance to leave is inverse to the stay so far.
     tracks = track(problem, seed, backwards=backwards, noise=1.0)
     tracks = exchange_unseen(tracks, hidden_rates(problem), moves, generator(seed, 4))
-    return relink(problem, tracks, seed, segments_per_day=segments_per_day, rounds=rounds, stop=stop)
+    return relink(problem, tracks, seed, segments_per_day=segments_per_day, rounds=rounds, quick=quick, stop=stop)
 
 
 @compiled()

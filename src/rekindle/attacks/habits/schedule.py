@@ -79,7 +79,7 @@ FINE_STEPS = 288
 """Steps a day from which on time counts by its root in whole days too."""
 MANY_CUTS = (2, 4)
 MANY_ROUNDS = 3
-VOTER_ROUNDS = 2
+VOTER_ROUNDS = 1
 """The same for many people: each answer in both ways, one after the other, each segment so often, and those of the voters less."""
 FIRST_SWEEPS = 6
 FINAL_ROUNDS = 4
@@ -221,19 +221,24 @@ def doubt(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], b
     """Find one voter. None if it was stopped before there was one."""
     if stopped():
         return None
-    seed, backwards = _seed(plan.seed, number), bool(number % 2)
+    seed, backwards, cuts = _seed(plan.seed, number), bool(number % 2), CUTS[number % len(CUTS)]
+    many = plan.block_people > 0
+    rounds = VOTER_ROUNDS if many else plan.link_rounds
     if problem.flows is not None:
         # Nobody moves unseen; only who leaves is in doubt.
         tracks = track_flows(problem, seed, backwards=backwards, noise=1.0)
-        cuts = CUTS[number % len(CUTS)]
+        if many:
+            tracks = relink(problem, tracks, seed, segments_per_day=cuts, rounds=rounds, quick=True, stop=stopped)
+            return Answer(tracks, float("nan"))
         return Answer(_relink(problem, plan, tracks, seed, cuts, stopped), float("nan"))
     tracks = track_in_doubt(
         problem,
         plan.model.moves,
         seed,
         backwards=backwards,
-        segments_per_day=CUTS[number % len(CUTS)],
-        rounds=VOTER_ROUNDS if plan.block_people else plan.link_rounds,
+        segments_per_day=cuts,
+        rounds=rounds,
+        quick=many,
         stop=stopped,
     )
     return Answer(tracks, float("nan"))
