@@ -23,7 +23,7 @@ from rekindle.assignment.sparse import Candidates, cheapest, in_threads, reassig
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 
-__all__ = ["POWER", "SEAM", "relink"]
+__all__ = ["POWER", "SEAM", "relink", "spend"]
 
 AWAY_WEIGHT = 0.2
 """How much time away counts for beside time in a place: many people are away at the same time."""
@@ -157,7 +157,7 @@ class _Segments:
         ends: bool = False,
     ) -> _Segments:
         """Add up the time in each place from one tick to another; with `ends`, segments of one kind begin and end alike."""
-        starts, place, steps = _spend(np.ascontiguousarray(tracks[:, begin:end]), lengths[begin:end], len(weight))
+        starts, place, steps = spend(np.ascontiguousarray(tracks[:, begin:end]), lengths[begin:end], len(weight))
         number = np.diff(starts)
         # Rows of different lengths, made alike by what no segment has.
         most = int(number.max())
@@ -307,7 +307,7 @@ class _Divergences:
 
 
 @compiled()
-def _spend(
+def spend(
     tracks: NDArray[np.int32], lengths: NDArray[np.int64], places: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Steps that each row spends in each place it visits, by place: where the rows begin, places and steps."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rekindle.attacks.alignment import DENSE_UP_TO, align
 from rekindle.attacks.habits.block_polish import polish_blocks
 from rekindle.attacks.habits.consensus import decode
-from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
+from rekindle.attacks.habits.doubt import Crowd, Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
 from rekindle.attacks.habits.flows import track_flows
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
@@ -62,9 +62,9 @@ class Effort:
 
 
 EFFORTS = {
-    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 7.5),
-    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 12),
-    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 32),
+    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 5),
+    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 7.5),
+    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 20),
 }
 
 MOST_PEOPLE_AT_ONCE = 800
@@ -329,7 +329,8 @@ def measure_gains(
 
     scores = [score(voter.tracks) for voter in voters]
     before = [answer.score for answer in answers]
-    return Gains.of(problem, score(tracks), before, scores, of_many=plan.block_people > 0)
+    crowd = Crowd.of(problem, tracks) if plan.block_people else None
+    return Gains.of(problem, score(tracks), before, scores, crowd=crowd)
 
 
 def vote(problem: Problem, tracks: NDArray[np.int32], voters: Sequence[Answer]) -> NDArray[np.float32]:
