@@ -1,7 +1,7 @@
 """Fit the confidence of Habits on some datasets, and see whether it holds on others.
 
     python -m benchmarks.calibration --tune geo36 geo45 --confirm geo41 cabs --cities 5
-    python -m benchmarks.calibration --many        24 cities of 900 to 10,000 people, each left out of the fit in turn: ten minutes
+    python -m benchmarks.calibration --many        26 cities of 900 to 10,000 people, each left out of the fit in turn: a quarter of an hour
 
 Datasets are folders with a truth. Cities with seeds below 10 are tuned on, those from 10 on confirm; each is made with and
 without routine. Prints the weights of `rekindle.attacks.habits.doubt`, and the calibration error of every dataset with the
@@ -76,6 +76,8 @@ MANY_CONFIRM: list[tuple[str, str, int, dict[str, Any]]] = [
     ("half", "low", 60, {"seed": 22} | HALF_WITHOUT),
     ("none", "normal", 50, {"seed": 23, "people": 2500} | WITHOUT_ROUTINE),
     ("routine", "low", 20, {"seed": 24, "people": 1500, "days": 4, "share_visitors": 0.2}),
+    ("routine", "normal", 20, {"seed": 0, "people": 10_000}),
+    ("none", "low", 20, {"seed": 8, "people": 10_000} | WITHOUT_ROUTINE),
 ]
 """Looked at once, when everything was fixed."""
 POINTS = 8000
@@ -220,9 +222,11 @@ def many() -> None:
         accuracy = rk.evaluate(one.recovered, one.truth, mapping=one.mapping).accuracy
         left_out = error(one, fit([other for other in tuned if other is not one], names, shipped))
         kind_out = error(one, fit([other for other in tuned if other.kind != one.kind], names, shipped))
+        today = error(one, shipped)
+        too_sure = one.sure()[one.recovered.counted].mean() - accuracy
         print(
-            f"| {one.name} | {'tuned' if one.tuned else 'confirmed'} | {accuracy:.3f} | {np.mean(one.sure()) - accuracy:+.3f} | "
-            f"{error(one, shipped):.3f} | {error(one, every):.3f} | {left_out:.3f} | {kind_out:.3f} |",
+            f"| {one.name} | {'tuned' if one.tuned else 'confirmed'} | {accuracy:.3f} | {too_sure:+.3f} | "
+            f"{today:.3f} | {error(one, every):.3f} | {left_out:.3f} | {kind_out:.3f} |",
             flush=True,
         )
 
