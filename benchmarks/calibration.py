@@ -1,7 +1,7 @@
 """Fit the confidence of Habits on some datasets, and see whether it holds on others.
 
     python -m benchmarks.calibration --tune geo36 geo45 --confirm geo41 cabs --cities 5
-    python -m benchmarks.calibration --many        eight cities of 900 to 1,000 people, each left out of the fit in turn: some minutes
+    python -m benchmarks.calibration --many        26 cities of 900 to 10,000 people, each left out of the fit in turn: a quarter of an hour
 
 Datasets are folders with a truth. Cities with seeds below 10 are tuned on, those from 10 on confirm; each is made with and
 without routine. Prints the weights of `rekindle.attacks.habits.doubt`, and the calibration error of every dataset with the
@@ -47,21 +47,39 @@ KINDS: dict[str, dict[str, Any]] = {
         "share_phones_off_at_random": 0.6,
     },
 }
-MANY: list[tuple[str, dict[str, Any]]] = [
-    ("low", {"seed": 0}),
-    ("normal", {"seed": 1}),
-    ("normal", {"seed": 2, "people": 900, "days": 14}),
-    ("low", {"seed": 2, "days": 2}),
-    ("low", {"seed": 0, "share_phones_off_at_night": 0.4}),
-    ("low", {"seed": 0, "share_without_routine": 0.5}),
-    ("low", {"seed": 0} | WITHOUT_ROUTINE),
-    ("normal", {"seed": 1} | WITHOUT_ROUTINE),
+HALF_WITHOUT = {"share_without_routine": 0.5}
+MANY: list[tuple[str, str, int, dict[str, Any]]] = [
+    ("routine", "low", 20, {"seed": 0}),
+    ("routine", "normal", 20, {"seed": 1}),
+    ("routine", "normal", 20, {"seed": 2, "people": 900, "days": 14}),
+    ("routine", "low", 20, {"seed": 2, "days": 2}),
+    ("routine", "low", 20, {"seed": 0, "share_phones_off_at_night": 0.4}),
+    ("routine", "low", 20, {"seed": 0, "people": 3000}),
+    ("routine", "low", 60, {"seed": 0, "people": 3000}),
+    ("routine", "normal", 60, {"seed": 3, "people": 2000}),
+    ("routine", "low", 20, {"seed": 6, "people": 2000, "cell_km": 2.0}),
+    ("routine", "low", 20, {"seed": 7, "people": 10_000}),
+    ("half", "low", 20, {"seed": 0} | HALF_WITHOUT),
+    ("half", "low", 40, {"seed": 2, "people": 2000} | HALF_WITHOUT),
+    ("half", "normal", 40, {"seed": 4} | HALF_WITHOUT),
+    ("none", "low", 20, {"seed": 0} | WITHOUT_ROUTINE),
+    ("none", "normal", 20, {"seed": 1} | WITHOUT_ROUTINE),
+    ("none", "low", 20, {"seed": 5, "days": 2} | WITHOUT_ROUTINE),
+    ("none", "low", 20, {"seed": 11, "people": 2000} | WITHOUT_ROUTINE),
+    ("none", "low", 60, {"seed": 1, "people": 3000} | WITHOUT_ROUTINE),
+    ("none", "low", 40, {"seed": 12, "people": 5000} | WITHOUT_ROUTINE),
 ]
-"""Effort and settings of the cities of many people, of 20 a square kilometre."""
-MANY_CONFIRM: list[tuple[str, dict[str, Any]]] = [
-    ("low", {"seed": 10, "people": 2000}),
-    ("low", {"seed": 10, "people": 1500} | WITHOUT_ROUTINE),
+"""Who has a routine, effort, people a square kilometre and settings of the cities of many people."""
+MANY_CONFIRM: list[tuple[str, str, int, dict[str, Any]]] = [
+    ("routine", "low", 30, {"seed": 20, "people": 4000}),
+    ("none", "low", 30, {"seed": 21, "people": 1500} | WITHOUT_ROUTINE),
+    ("half", "low", 60, {"seed": 22} | HALF_WITHOUT),
+    ("none", "normal", 50, {"seed": 23, "people": 2500} | WITHOUT_ROUTINE),
+    ("routine", "low", 20, {"seed": 24, "people": 1500, "days": 4, "share_visitors": 0.2}),
+    ("routine", "normal", 20, {"seed": 0, "people": 10_000}),
+    ("none", "low", 20, {"seed": 8, "people": 10_000} | WITHOUT_ROUTINE),
 ]
+"""Looked at once, when everything was fixed."""
 POINTS = 8000
 FOLDERS_COUNT = 4
 """Times as much as a kind of city do the folders count in the fit."""
@@ -97,15 +115,19 @@ class Sample:
     gains: doubts.Gains
     counted: NDArray[np.bool_] | None
 
+    def sure(self) -> NDArray[np.float32]:
+        """(people, steps) float32: the confidence."""
+        found = doubts.calibrate(self.probability, self.votes, self.lengths, self.gains, self.counted)
+        return np.repeat(found, self.lengths, axis=1)
+
     def calibration_error(self) -> tuple[float, float, float]:
         """Calibration error, share of points claimed at 90%, and share of those that are right."""
-        sure = np.repeat(
-            doubts.calibrate(self.probability, self.votes, self.lengths, self.gains, self.counted),
-            self.lengths,
-            axis=1,
-        )
-        found = assess_confidence(self.recovered, sure, self.truth, mapping=self.mapping)
+        found = assess_confidence(self.recovered, self.sure(), self.truth, mapping=self.mapping)
         return found.calibration_error, found.claims.points, found.claims.points_right
+
+    def names(self) -> list[str]:
+        """What the columns of `rows` are."""
+        return list(doubts.terms(self.probability[:1], self.votes[:1], self.lengths, self.gains, None))
 
     def rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Terms of the log odds of some counted points, drawn at random, and whether they are right."""
@@ -147,8 +169,9 @@ def fit(samples: list[Sample], names: list[str], weights: dict[str, float] = dou
     kinds = [one.kind for one in samples]
     terms, right = (np.concatenate(each) for each in zip(*(one.rows() for one in samples), strict=True))
     weight = np.repeat([(FOLDERS_COUNT if kind == "folders" else 1) / kinds.count(kind) for kind in kinds], POINTS)
-    free = np.array([name in names for name in doubts.WEIGHTS])
-    given = terms[:, ~free] @ np.array([weights.get(name, 0.0) for name in doubts.WEIGHTS if name not in names])
+    every = samples[0].names()
+    free = np.array([name in names for name in every])
+    given = terms[:, ~free] @ np.array([weights.get(name, 0.0) for name in every if name not in names])
     terms = terms[:, free]
     beta = np.zeros(terms.shape[1])
     for _ in range(30):
@@ -156,7 +179,7 @@ def fit(samples: list[Sample], names: list[str], weights: dict[str, float] = dou
         slope = terms.T @ (weight * (chance - right)) + 1e-3 * beta
         curve = (terms * (weight * chance * (1 - chance))[:, None]).T @ terms + 1e-3 * np.eye(len(beta))
         beta -= np.linalg.solve(curve, slope)
-    return dict(zip([name for name in doubts.WEIGHTS if name in names], beta.tolist(), strict=True))
+    return dict(zip([name for name in every if name in names], beta.tolist(), strict=True))
 
 
 def samples(given: argparse.Namespace) -> Iterator[Sample]:
@@ -173,15 +196,15 @@ def samples(given: argparse.Namespace) -> Iterator[Sample]:
 
 
 def many() -> None:
-    """Fit the weights of many people, and leave each city out in turn."""
+    """Fit the weights of many people, and leave each city, and all that are alike in who has a routine, out in turn."""
     found = []
-    for effort, settings in MANY + MANY_CONFIRM:
+    for kind, effort, density, settings in MANY + MANY_CONFIRM:
         people = settings.get("people", 1000)
-        side = (people / 20) ** 0.5
+        side = (people / density) ** 0.5
         truth = rk.SyntheticCity(
             **{"people": people, "days": 7, "step": "30min", "width_km": side, "height_km": side} | settings
         ).trajectories()
-        found.append(recover(f"{settings}, {effort}", str(settings), len(found) < len(MANY), truth, effort))
+        found.append(recover(f"{settings}, {density}, {effort}", kind, len(found) < len(MANY), truth, effort))
     weights, tuned = doubts.WEIGHTS_OF_MANY, found[: len(MANY)]
     names = [name for name in weights if name != NOT_FITTED]
     shipped = dict(weights)
@@ -192,13 +215,18 @@ def many() -> None:
 
     every = fit(tuned, names, shipped)
     print("fitted:", ", ".join(f"{name} {value:.3f}" for name, value in every.items()))
-    print("\n| | | accuracy | gain | shipped | with the fit | left out of it |\n|---|---|---|---|---|---|---|")
+    print(
+        "\n| | | accuracy | too sure by | shipped | with the fit | left out of it | all of its kind left out |\n|---|---|---|---|---|---|---|---|"
+    )
     for one in found:
         accuracy = rk.evaluate(one.recovered, one.truth, mapping=one.mapping).accuracy
         left_out = error(one, fit([other for other in tuned if other is not one], names, shipped))
+        kind_out = error(one, fit([other for other in tuned if other.kind != one.kind], names, shipped))
+        today = error(one, shipped)
+        too_sure = one.sure()[one.recovered.counted].mean() - accuracy
         print(
-            f"| {one.name} | {'tuned' if one.tuned else 'confirmed'} | {accuracy:.3f} | {one.gains.relative:.3f} | "
-            f"{error(one, shipped):.3f} | {error(one, every):.3f} | {left_out:.3f} |",
+            f"| {one.name} | {'tuned' if one.tuned else 'confirmed'} | {accuracy:.3f} | {too_sure:+.3f} | "
+            f"{today:.3f} | {error(one, every):.3f} | {left_out:.3f} | {kind_out:.3f} |",
             flush=True,
         )
 

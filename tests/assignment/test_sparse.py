@@ -185,6 +185,21 @@ def test_who_would_choose_the_same_again_keeps_it() -> None:
     assert matrix.scans == 1
 
 
+@pytest.mark.parametrize("scans", [0, 1, 3])
+def test_lists_are_scanned_again_only_so_often(scans: int) -> None:
+    rng = np.random.default_rng(scans)
+    base = rng.random(200)  # all rows want the same columns
+    costs = np.tile(base, (200, 1)) + 0.01 * rng.random((200, 200))
+    held, ones = rng.permutation(200), np.ones(200, np.int64)
+    matrix = Matrix(costs, 3)
+    found = reassign(matrix, held, ones, steps=(0.01,), scans=scans)
+    check(found, costs, ones, ones)
+    assert matrix.scans == 1 + scans
+    # Nobody bid for the worst columns: who held one of these and has nothing else keeps it.
+    wanted = np.argsort(base)[:100]
+    assert (found.columns == held)[~np.isin(held, wanted) & ~np.isin(found.columns, wanted)].mean() > 0.9
+
+
 def test_an_improvement_ends_when_asked_to_stop() -> None:
     costs = np.random.default_rng(4).random((80, 80)) + 0.5
     with pytest.raises(Stopped, match="of 80 people"):

@@ -37,6 +37,8 @@ __all__ = [
 
 CHEAPEST = 16
 """How many of the cheapest columns are listed for every row."""
+NEIGHBOURS = 100
+"""How many rows that are left over with lists used up share what is left among themselves."""
 
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
@@ -192,6 +194,7 @@ def reassign(
     steps: Sequence[float],
     leave: int = 1000,
     spare: float = 0.01,
+    scans: int | None = None,
     prices: NDArray[np.float64] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> SparseAssignment:
@@ -208,6 +211,9 @@ def reassign(
     spare
         Up to this share of the rows is left over, and assigned among itself in the end: the last rows take most of the
         rounds, and each round takes time that grows with all columns.
+    scans
+        At most how often lists that are used up are scanned again in each auction; None: until few rows are left. Then more
+        rows are left over: they keep what they hold where nobody has bid for it, and share the rest among neighbours.
     """
     auction = _Auction(
         costs, np.ones(len(held), np.int64), capacity, np.zeros(len(capacity)) if prices is None else prices
@@ -215,12 +221,15 @@ def reassign(
     auction.owner = np.argsort(held, kind="stable")
     for step in steps:
         auction.release(step)
-        for left in auction.rounds(step):
+        for turn, left in enumerate(auction.rounds(step)):
             if stop is not None and stop():
                 raise Stopped(f"Stopped with {left} of {auction.units} people still to be assigned, as asked.")
-            if left <= min(leave, spare * auction.units):
+            if left <= min(leave, spare * auction.units) or turn == scans:
                 break
-    return auction.complete(leave)
+    if scans is None:
+        return auction.complete(leave)
+    auction.keep(held)
+    return auction.complete(NEIGHBOURS, held)
 
 
 class _Auction:
@@ -286,6 +295,18 @@ class _Auction:
         self._replace(rows, better)
         self.proven = self._listed()
 
+    def keep(self, held: NDArray[np.int64]) -> None:
+        """Give units that are left over what they held, while there is any of it."""
+        places = np.flatnonzero(self.owner < 0)
+        column = np.repeat(np.arange(len(self.capacity)), self.capacity)[places]
+        free = np.setdiff1d(np.arange(self.units), self.owner)
+        free = free[np.argsort(held[free], kind="stable")]
+        # The n-th unit that held a column takes the n-th place that is left in it.
+        nth = np.arange(len(free)) - np.searchsorted(held[free], held[free])
+        first, last = (np.searchsorted(column, held[free], side) for side in ("left", "right"))
+        kept = first + nth < last
+        self.owner[places[(first + nth)[kept]]] = free[kept]
+
     def _best(self) -> NDArray[np.float64]:
         """(rows,) float64, least cost plus price of every row over all columns, or less: the dual of the prices."""
         return np.minimum(self._listed(), self.bound) if self.proven is None else self.proven
@@ -299,15 +320,17 @@ class _Auction:
             best[part] = (self.listed[part] + prices[self.columns[part]]).min(axis=1, initial=np.inf)
         return best
 
-    def complete(self, leave: int) -> SparseAssignment:
-        """Assign what is left among itself, and prove how good the whole is."""
+    def complete(self, leave: int, held: NDArray[np.int64] | None = None) -> SparseAssignment:
+        """Assign what is left among itself, so many at a time, by what they held; and prove how good the whole is."""
         column = np.repeat(np.arange(len(self.capacity)), self.capacity)
         result = np.full(self.units, -1, np.int64)
-        held = self.owner >= 0
-        result[self.owner[held]] = column[held]
+        taken = self.owner >= 0
+        result[self.owner[taken]] = column[taken]
         cost = 0.0
         placed = np.flatnonzero(result >= 0)
-        left, places = np.flatnonzero(result < 0), column[~held]
+        left, places = np.flatnonzero(result < 0), column[~taken]
+        if held is not None:
+            left = left[np.argsort(held[left], kind="stable")]
         for begin in range(0, len(left), max(leave, 1)):
             part = slice(begin, begin + max(leave, 1))
             between = self.costs.between(self.row[left[part]], places[part])

@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 
 from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.habits.relink import relink
+from rekindle.attacks.habits.relink import relink, spend
 from rekindle.attacks.habits.rng import generator, uniform
 from rekindle.attacks.habits.track import track
 
 __all__ = [
     "SECOND_DAY",
+    "Crowd",
     "Gains",
     "calibrate",
     "exchange_unseen",
     "hidden_rates",
+    "repeated",
     "seen_share",
     "terms",
     "track_in_doubt",
@@ -44,9 +46,18 @@ WEIGHTS = {
     "one day": -0.4,  # not fitted: lowered on purpose, because nothing is repeated within a day
     "away": 2.95,  # fitted with the others as they are, where people are away for more than a quarter of the time
 }
-# The same for many people, whose answers are not searched: their voters agree as much where people have no habits, and what the
-# consensus gains over the answers is little, but tells nearly all. Fitted on 8 cities of 900 to 1,000 people.
-WEIGHTS_OF_MANY = {"constant": -0.62, "probability": 0.485, "votes": 0.28, "relative gain": 67.0, "one day": -0.4}
+# The same for many people, whose answers are not searched: voters agree as much where people have no habits, so that the level
+# follows from how far people repeat themselves; see `Crowd`. Fitted on 19 cities by `python -m benchmarks.calibration --many`.
+WEIGHTS_OF_MANY = {
+    "constant": -4.67,
+    "probability": 0.48,
+    "votes": 0.295,
+    "repeated": 2.7,
+    "together": -1.67,
+    "people": 0.37,
+    "days": -0.89,
+    "one day": -0.4,
+}
 # The same for flows of up to that many: people do not move unseen, so that voters agree for better reasons, and the gains say
 # nothing more. Fitted on 36 recoveries of GeoLife 36, Cabspotting and a city; the others of `benchmarks.flows` confirmed it.
 WEIGHTS_OF_FLOWS = {
@@ -61,13 +72,72 @@ LEAST_ALL_VOTES = 0.2
 """Log odds of the mean vote below which it says no more: there is no telling bad from worse."""
 GAINS = (0.0, 6.0)
 RELATIVE_GAINS = (-0.4, 2.0)
-RELATIVE_GAINS_OF_MANY = (-0.03, 0.005)
 AWAY = (0.25, 0.6)
-"""Between which gains, and shares of the time away, the fit was made: nothing is concluded from what lies beyond."""
+REPEATED = (2.7, 4.8)
+TOGETHER = (15, 75)
+PEOPLE = (900, 10_000)
+DAYS = (2, 14)
+"""Between which gains, shares of the time away and, for many people, log odds of their likeness, people in a location, people and
+days the fit was made: nothing is concluded from what lies beyond."""
 ROWS = 4096
 """How many people are looked at at a time: all their terms would take more memory than all answers."""
 SECOND_DAY = 1.5
 """Days from which on people can be seen to repeat themselves."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """What tells many people with habits from many without: those with habits are alike on all days.
+
+    They are also more alike, for no better reason, where more people share a location, in smaller cities and over more days.
+
+    Attributes
+    ----------
+    people
+        How many there are.
+    together
+        How many of them are in a location that is not empty, in the mean.
+    repeated
+        Likeness of the time that the result has a person in each location on even and on odd days, in the mean.
+    """
+
+    people: int
+    together: float
+    repeated: float
+
+    @classmethod
+    def of(cls, problem: Problem, tracks: NDArray[np.int32]) -> Crowd:
+        """Look at the result."""
+        together = problem.people / float((problem.counts > 0).sum(axis=1).mean())
+        return cls(problem.people, together, repeated(problem, tracks))
+
+    def terms(self, days: float) -> dict[str, NDArray[np.float64]]:
+        """What the log odds of all points have in common."""
+        return {
+            "repeated": np.clip(_log_odds(self.repeated, 0.002), *REPEATED),
+            "together": np.log(np.clip(np.array(self.together), *TOGETHER)),
+            "people": np.log(np.clip(np.array(self.people), *PEOPLE) / 1000),
+            "days": np.log(np.clip(np.array(days), *DAYS)),
+        }
+
+
+def repeated(problem: Problem, tracks: NDArray[np.int32]) -> float:
+    """Mean likeness of everyone's time in each place on even and on odd days, from 0 to 1; 0 where there is one day alone."""
+    odd = problem.starts[:-1] // problem.steps_per_day % 2 == 1
+    if odd.all() or not odd.any():
+        return 0.0
+    halves = []
+    for days in (~odd, odd):
+        begin, place, steps = spend(
+            np.ascontiguousarray(tracks[:, days]), problem.lengths[days], len(problem.counts.T)
+        )
+        row = np.repeat(np.arange(len(tracks)), np.diff(begin))
+        halves.append((row * len(problem.counts.T) + place, steps / problem.lengths[days].sum()))
+    (one, a), (other, b) = halves
+    _, at, there = np.intersect1d(one, other, assume_unique=True, return_indices=True)
+    a, b = a[at], b[there]
+    like = 0.5 * ((a + b) * np.log2(a + b) - a * np.log2(a) - b * np.log2(b))
+    return float(like.sum() / len(tracks))
 
 
 @dataclass(frozen=True)
@@ -85,8 +155,8 @@ class Gains:
         Score of the result minus the mean score of the answers, per person and day.
     relative
         The same as a share of what the answers gain over the voters.
-    of_many
-        Whether these are answers as they are found for many people.
+    crowd
+        What is known of many people instead; None for few.
     of_flows
         Whether they are answers from flows.
     """
@@ -94,7 +164,7 @@ class Gains:
     days: float
     each: float
     relative: float
-    of_many: bool = False
+    crowd: Crowd | None = None
     of_flows: bool = False
 
     @classmethod
@@ -105,14 +175,14 @@ class Gains:
         answers: Sequence[float],
         voters: Sequence[float],
         *,
-        of_many: bool = False,
+        crowd: Crowd | None = None,
     ) -> Gains:
         """Compare scores."""
         days = float(problem.starts[-1] / problem.steps_per_day)
         mean = float(np.mean(answers))
         gain = result - mean
         relative = gain / max(mean - float(np.mean(voters)), 1.0)
-        return cls(days, gain / (problem.people * days), relative, of_many, problem.flows is not None)
+        return cls(days, gain / (problem.people * days), relative, crowd, problem.flows is not None)
 
 
 def calibrate(
@@ -123,7 +193,7 @@ def calibrate(
     counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float32]:
     """Turn what is known of each point into the chance that it is right: (people, ticks) float32; see `terms`."""
-    weights = WEIGHTS_OF_MANY if gains.of_many else WEIGHTS_OF_FLOWS if gains.of_flows else WEIGHTS
+    weights = WEIGHTS_OF_MANY if gains.crowd else WEIGHTS_OF_FLOWS if gains.of_flows else WEIGHTS
     everyone = _everyone(votes, lengths, counted)
     chances = np.empty(probability.shape, np.float32)
     for begin in range(0, len(chances), ROWS):
@@ -183,11 +253,10 @@ def _terms(
         "all votes": overall,
         "votes together": point * overall,
         "gain": np.clip(np.array(gains.each), *GAINS),
-        "relative gain": np.clip(
-            np.array(gains.relative), *(RELATIVE_GAINS_OF_MANY if gains.of_many else RELATIVE_GAINS)
-        ),
+        "relative gain": np.clip(np.array(gains.relative), *RELATIVE_GAINS),
         "one day": np.array(float(gains.days < SECOND_DAY)),
         "away": np.clip(np.array(away), *AWAY) - AWAY[0],
+        **(gains.crowd.terms(gains.days) if gains.crowd else {}),
     }
 
 
@@ -244,6 +313,7 @@ def track_in_doubt(
     backwards: bool,
     segments_per_day: int,
     rounds: int,
+    quick: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.int32]:
     """Track, exchange unseen and re-link: (people, ticks) int32 places.
@@ -256,13 +326,13 @@ def track_in_doubt(
         (places, places) float64: share of the moves from a place that lead to another.
     seed
         Of all that is drawn.
-    backwards, segments_per_day, rounds, stop
+    backwards, segments_per_day, rounds, quick, stop
         As in `track` and `relink`.
     """
     # With noise 1 the chance to leave is inverse to the stay so far.
     tracks = track(problem, seed, backwards=backwards, noise=1.0)
     tracks = exchange_unseen(tracks, hidden_rates(problem), moves, generator(seed, 4))
-    return relink(problem, tracks, seed, segments_per_day=segments_per_day, rounds=rounds, stop=stop)
+    return relink(problem, tracks, seed, segments_per_day=segments_per_day, rounds=rounds, quick=quick, stop=stop)
 
 
 @compiled()

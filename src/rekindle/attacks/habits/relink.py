@@ -23,7 +23,7 @@ from rekindle.assignment.sparse import Candidates, cheapest, in_threads, reassig
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.rng import generator
 
-__all__ = ["POWER", "SEAM", "relink"]
+__all__ = ["POWER", "SEAM", "relink", "spend"]
 
 AWAY_WEIGHT = 0.2
 """How much time away counts for beside time in a place: many people are away at the same time."""
@@ -38,11 +38,12 @@ DENSE_UP_TO = 300
 """People up to whom segments are given by all likenesses; beyond, by lists of the most alike, nearly as well."""
 LISTED = 32
 CHUNK = 512
-MAIN = 12
-CROWD = 64
-MOST = 96
+LIMITS = (12, 64, 96)
+QUICK_LIMITS = (8, 32, 48)
 """Segments are looked for in so many places only, those where a person spends most time; in each, only among so many, those that
-spend most of their time there; and of all these, so many are compared in full."""
+spend most of their time there; and of all these, so many are compared in full. Less is enough for a quick look."""
+QUICK_SCANS = 1
+"""How often a quick look scans lists again that are used up: where people are alike, a few would bid against each other for long."""
 STEPS = (0.05, 0.01)
 LATER_STEPS = (0.004,)
 """By how much prices rise in the auctions of a part, in units of likeness: at first, and where they are known from its turn before."""
@@ -57,6 +58,7 @@ def relink(
     rounds: int = 30,
     power: float = 1.0,
     seam: float = 0.0,
+    quick: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.int32]:
     """Re-link tracks.
@@ -77,6 +79,8 @@ def relink(
         Segments are alike in the time that they spend in each place, to this power.
     seam
         Price of a move at a cut over a long way, in units of likeness; 0 for none.
+    quick
+        Whether to make do with shorter lists, where segments are given by lists.
     stop
         Asked from time to time; where it says True, the work ends with `Stopped`.
 
@@ -97,7 +101,7 @@ def relink(
     lengths = problem.lengths
     spans = list(pairwise(cuts))
     parts = [_Segments.of(tracks, lengths, weight, *span, power=power, ends=seam > 0) for span in spans]
-    links = _Links(parts, np.tile(np.arange(people), (number, 1)), problem.xy)
+    links = _Links(parts, np.tile(np.arange(people), (number, 1)), problem.xy, quick=quick)
     turns = np.random.default_rng(generator(seed, 2))
     for turn in range(rounds):
         if turn >= min(FREE_ROUNDS, rounds // 2):
@@ -153,7 +157,7 @@ class _Segments:
         ends: bool = False,
     ) -> _Segments:
         """Add up the time in each place from one tick to another; with `ends`, segments of one kind begin and end alike."""
-        starts, place, steps = _spend(np.ascontiguousarray(tracks[:, begin:end]), lengths[begin:end], len(weight))
+        starts, place, steps = spend(np.ascontiguousarray(tracks[:, begin:end]), lengths[begin:end], len(weight))
         number = np.diff(starts)
         # Rows of different lengths, made alike by what no segment has.
         most = int(number.max())
@@ -193,10 +197,16 @@ class _Links:
         (parts, people) int64: whose segment each person has in each part of the time.
     seam
         Price of a move at a cut.
+    limits, scans
+        How far to look for segments, and how often again; see `LIMITS`.
     """
 
-    def __init__(self, parts: list[_Segments], order: NDArray[np.int64], xy: NDArray[np.float64]) -> None:
+    def __init__(
+        self, parts: list[_Segments], order: NDArray[np.int64], xy: NDArray[np.float64], *, quick: bool
+    ) -> None:
         self.parts, self.order, self.xy, self.seam = parts, order, xy, 0.0
+        self.limits = QUICK_LIMITS if quick else LIMITS
+        self.scans = QUICK_SCANS if quick else None
         # All kinds of all parts in one row.
         offset = np.cumsum([0, *(len(part.begin) - 1 for part in parts)])
         entries = np.cumsum([0, *(len(part.place) for part in parts)])
@@ -227,7 +237,7 @@ class _Links:
             return False
         prices = self.prices[part]
         steps = STEPS if prices is None else LATER_STEPS
-        found = reassign(costs, own, self.parts[part].often, steps=steps, prices=prices, stop=stop)
+        found = reassign(costs, own, self.parts[part].often, steps=steps, scans=self.scans, prices=prices, stop=stop)
         self.prices[part] = found.prices - found.prices.min()
         if costs.of(own).sum() - found.cost <= 1e-9 * people:
             return False
@@ -250,7 +260,7 @@ class _Divergences:
     """Costs of giving the segments of one part to people: divergences from the time of all their other segments."""
 
     def __init__(self, links: _Links, part: int) -> None:
-        self.where = (part, links.offset[part])
+        self.where, self.limits = (part, links.offset[part]), links.limits
         segments = links.parts[part]
         self.there = (segments.there_begin, segments.there, segments.share)
         self.kinds, self.places = len(segments.begin) - 1, len(segments.there_begin) - 1
@@ -271,7 +281,7 @@ class _Divergences:
 
         def work(span: slice) -> None:
             _scan(
-                span.start, rows[span], self.where, (MAIN, CROWD, MOST), self.own, self.there,
+                span.start, rows[span], self.where, self.limits, self.own, self.there,
                 self.ends, prices, by_price, equal, columns[span], costs[span], bound[span],
             )  # fmt: skip
 
@@ -297,7 +307,7 @@ class _Divergences:
 
 
 @compiled()
-def _spend(
+def spend(
     tracks: NDArray[np.int32], lengths: NDArray[np.int64], places: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Steps that each row spends in each place it visits, by place: where the rows begin, places and steps."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rekindle.attacks.alignment import DENSE_UP_TO, align
 from rekindle.attacks.habits.block_polish import polish_blocks
 from rekindle.attacks.habits.consensus import decode
-from rekindle.attacks.habits.doubt import Gains, calibrate, track_in_doubt
+from rekindle.attacks.habits.doubt import Crowd, Gains, calibrate, track_in_doubt
 from rekindle.attacks.habits.flow_polish import flow_sweep_work, polish_flows, project_votes
 from rekindle.attacks.habits.flows import track_flows
 from rekindle.attacks.habits.polish import fits, polish, sweep_work
@@ -62,9 +62,9 @@ class Effort:
 
 
 EFFORTS = {
-    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 7.5),
-    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 12),
-    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 32),
+    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 5),
+    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 7.5),
+    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 20),
 }
 
 MOST_PEOPLE_AT_ONCE = 800
@@ -79,7 +79,7 @@ FINE_STEPS = 288
 """Steps a day from which on time counts by its root in whole days too."""
 MANY_CUTS = (2, 4)
 MANY_ROUNDS = 3
-VOTER_ROUNDS = 2
+VOTER_ROUNDS = 1
 """The same for many people: each answer in both ways, one after the other, each segment so often, and those of the voters less."""
 FIRST_SWEEPS = 6
 FINAL_ROUNDS = 4
@@ -221,19 +221,24 @@ def doubt(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], b
     """Find one voter. None if it was stopped before there was one."""
     if stopped():
         return None
-    seed, backwards = _seed(plan.seed, number), bool(number % 2)
+    seed, backwards, cuts = _seed(plan.seed, number), bool(number % 2), CUTS[number % len(CUTS)]
+    many = plan.block_people > 0
+    rounds = VOTER_ROUNDS if many else plan.link_rounds
     if problem.flows is not None:
         # Nobody moves unseen; only who leaves is in doubt.
         tracks = track_flows(problem, seed, backwards=backwards, noise=1.0)
-        cuts = CUTS[number % len(CUTS)]
+        if many:
+            tracks = relink(problem, tracks, seed, segments_per_day=cuts, rounds=rounds, quick=True, stop=stopped)
+            return Answer(tracks, float("nan"))
         return Answer(_relink(problem, plan, tracks, seed, cuts, stopped), float("nan"))
     tracks = track_in_doubt(
         problem,
         plan.model.moves,
         seed,
         backwards=backwards,
-        segments_per_day=CUTS[number % len(CUTS)],
-        rounds=VOTER_ROUNDS if plan.block_people else plan.link_rounds,
+        segments_per_day=cuts,
+        rounds=rounds,
+        quick=many,
         stop=stopped,
     )
     return Answer(tracks, float("nan"))
@@ -324,7 +329,8 @@ def measure_gains(
 
     scores = [score(voter.tracks) for voter in voters]
     before = [answer.score for answer in answers]
-    return Gains.of(problem, score(tracks), before, scores, of_many=plan.block_people > 0)
+    crowd = Crowd.of(problem, tracks) if plan.block_people else None
+    return Gains.of(problem, score(tracks), before, scores, crowd=crowd)
 
 
 def vote(problem: Problem, tracks: NDArray[np.int32], voters: Sequence[Answer]) -> NDArray[np.float32]:
