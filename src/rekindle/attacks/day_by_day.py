@@ -119,14 +119,14 @@ class DayByDay(Attack):
         """About how much memory `recover` needs; a link takes a matrix of people x people up to a size, and a list beyond."""
         people = counts.people
         link = (
-            24 * people**2 if people <= DENSE_UP_TO or type(self.linking) is not InformationGain else 8_000 * people
+            24 * people**2 if people <= DENSE_UP_TO or type(self.linking) is not InformationGain else 3_000 * people
         )
         return super().memory_bytes(counts, flows=flows) + link
 
     def work(self, counts: Counts) -> float:
         """About how many seconds `recover` takes on one ordinary core: the steps, and a link of all people for each day."""
         days = counts.calendar.number_of_days
-        linking = 0.15 * days * float((counts.people / 2000) ** 1.6)
+        linking = 0.05 * days * float((counts.people / 2000) ** 1.4)
         return super().work(counts) + 2e-6 * counts.people * counts.steps + linking
 
     def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
