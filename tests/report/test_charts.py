@@ -23,6 +23,13 @@ def test_higher_values_lie_higher_and_gaps_are_left_out():
     assert ">40%<" in text
 
 
+def test_a_point_alone_is_a_ring_that_hides_no_other():
+    found = [Line("a", "k1", [(1, 0.4), (2, 0.3)]), Line("b", "k2", [(1, 0.4)])]
+    text = lines("title", found, xname="x", yname="y", xticks=[(1, "1"), (2, "2")])
+    assert len(re.findall('<circle class="dot k1"', text)) == 2
+    assert len(re.findall('<circle class="line k2"', text)) == 1
+
+
 def test_ticks_outside_the_values_stay_on_the_chart():
     line = Line("a", "k1", [(0.5, 0.5), (1, 0.4)])
     text = lines("title", [line], xname="x", yname="y", xticks=[(0, "zero"), (1, "one")])

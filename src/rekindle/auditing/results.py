@@ -357,7 +357,8 @@ class WindowRisk:
     label
         What was done to them.
     accuracy
-        As in `AttackRisk`, at the moments when windows begin and end.
+        As in `AttackRisk`, at the moments when windows begin and end. Of flows that of the reading that finds more: as flows, or as the
+        counts that they add up to.
     """
 
     window: str

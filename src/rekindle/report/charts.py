@@ -115,7 +115,7 @@ def lines(
     xticks: Sequence[tuple[float, str]],
     dots: bool = True,
 ) -> Markup:
-    """Draw shares as lines, with a key above."""
+    """Draw shares as lines, with a key above; a point alone is a ring, so that it hides no point of another line."""
     values = [y for line in found for _, y in line.points if y is not None]
     xs = [x for line in found for x, _ in line.points] + [x for x, _ in xticks]
     frame = _Frame((min(xs), max(xs)), (0.0, _ceiling(values)), 270)
@@ -123,8 +123,11 @@ def lines(
     for line in found:
         points = [(frame.across(x), frame.down(max(y, 0.0))) for x, y in line.points if y is not None]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        if len(points) == 1:
+            drawn.append(tag("circle", class_=f"line {line.css}", cx=points[0][0], cy=points[0][1], r=6.5))
+            continue
         drawn.append(tag("polyline", class_=f"line {line.css}", points=path))
-        if dots or len(points) == 1:
+        if dots:
             drawn += [tag("circle", class_=f"dot {line.css}", cx=x, cy=y, r=3.5) for x, y in points]
     return key([(line.name, line.css) for line in found]) + svg(title, WIDTH, 270, *drawn)
 

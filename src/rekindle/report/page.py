@@ -133,6 +133,7 @@ class _Page:
             "learnt": self.learnt(),
             "growth": self.growth(),
             "windows": self.windows(),
+            "rings": any(one.published not in ("counts", "flows") for one in self.audit.windows),
             "precision": self.precision(),
             "membership": self.membership(),
             "attack_table": self.attack_table(),
@@ -367,7 +368,9 @@ class _Page:
         lengths = list(dict.fromkeys(one.window for one in found))
         if not lengths:
             return None
-        series = dict.fromkeys((one.published, one.label) for one in found)
+        # By what was done, the counts first.
+        labels = list(dict.fromkeys(one.label for one in found))
+        series = sorted({(one.published, one.label) for one in found}, key=lambda one: (labels.index(one[1]), one[0]))
         drawn = [
             charts.Line(
                 f"{kind}, {label[0].lower()}{label[1:]}",
@@ -382,7 +385,7 @@ class _Page:
         ]
         ticks = [(float(at), length) for at, length in enumerate(lengths)]
         title = "Counts against flows, by window"
-        return charts.lines(title, drawn, xname="time between two steps", yname="share of time", xticks=ticks)
+        return charts.lines(title, drawn, xname="length of a window", yname="share of time", xticks=ticks)
 
     def precision(self) -> dict[str, Any] | None:
         """The curve of each attack that states a confidence, and what it can claim."""
