@@ -84,13 +84,12 @@ def gather(found: Findings) -> Audit:
 
 
 def _windows(found: Findings) -> Iterator[WindowRisk]:
-    """What is found by window: in flows whichever reading finds more, as flows or as the counts that come with them."""
+    """What is found by window: in flows whichever reading finds more, as flows or as the counts that they add up to."""
     accuracy = {key: float(np.nanmean(one.arrays["accuracy"])) for key, one in found.windows.items()}
     for (window, kind, label), share in accuracy.items():
         if kind == "flows":
-            exact = (window, PRESENCE, label) not in accuracy
-            others = [PRESENCE, *(["counts"] if exact or found.plan.with_counts else [])]
-            share = max(share, *(accuracy.get((window, other, label), 0.0) for other in others))
+            alone = "counts" if label == "As given" else PRESENCE  # exact flows add up to the exact counts
+            share = max(share, accuracy.get((window, alone, label), 0.0))
         if kind != PRESENCE:
             yield WindowRisk(format_step(window), kind, label, share)
 

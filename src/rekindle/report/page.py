@@ -374,7 +374,7 @@ class _Page:
         drawn = [
             charts.Line(
                 f"{kind}, {label[0].lower()}{label[1:]}",
-                css,
+                f"{css} dashed" if kind == "flows" else css,  # where flows add nothing, the counts are seen beneath
                 [
                     (lengths.index(one.window), one.accuracy)
                     for one in found
