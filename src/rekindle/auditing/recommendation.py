@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import rekindle
-from rekindle.auditing.results import Audit, ReleaseRisk
+from rekindle.auditing.results import MEASURES, Audit, Published, ReleaseRisk
 from rekindle.auditing.risk import Estimate
 from rekindle.defences import DEFENCES, Chain, Defence, format_defence
 from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.io.safety.files import write_json
 from rekindle.model import Release
-
-Published = Literal["counts", "flows"]
-
-MEASURES: dict[Published, str] = {"counts": "count_error", "flows": "flow_error"}
-"""The measure of `rekindle.evaluation.Utility` by which the least lossy release of each kind is the least lossy."""
 
 AS_GIVEN = "as given"
 """The family of the release without a defence."""

@@ -69,6 +69,17 @@ class Table:
     offsets: tuple[str, ...] = ()
 
     @cached_property
+    def ends(self) -> tuple[str, str] | None:
+        """Of flows, the columns of origins and of destinations; None of counts."""
+        found = [known_column(self.keys, role) for role in ("origin", "destination")]
+        return (found[0][0], found[1][0]) if all(len(one) == 1 for one in found) else None
+
+    @property
+    def noun(self) -> str:
+        """What the numbers are of at a time."""
+        return "location" if self.ends is None else "origin-destination pair"
+
+    @cached_property
     def values(self) -> NDArray[np.float64]:
         """(numbers,) float64: what is published, withheld numbers left out."""
         return self.frame["value"].drop_nulls().to_numpy()

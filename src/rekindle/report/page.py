@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import rekindle
 from rekindle.auditing.evidence import Evidence
-from rekindle.auditing.results import AttackRisk, Audit, Exposed
+from rekindle.auditing.results import MEASURES, AttackRisk, Audit, Exposed
 from rekindle.auditing.risk import LEVELS, Estimate
 from rekindle.evaluation import METRICS
 from rekindle.evaluation.usefulness import UTILITIES
@@ -33,6 +33,7 @@ _DRAWN_PLACES = 4000
 _TONES = {"moderate": "mild", "cannot tell": "mild", "high": "bad", "very high": "worst", "unknown": "none"}
 _LABELS = {"perfect": "in the true data", "frozen": "naive on frozen counts", "mixed": "at random along flows"}
 
+_TITLES = {"counts": "people counts", "flows": "flows of people"}
 _KNOWLEDGE = {
     "exact": "everyone else",
     "knock-knock": "traces of other people",
@@ -85,7 +86,7 @@ class _Page:
         shown = self._replay()
         return render(
             "audit.html.jinja",
-            title="Privacy audit of a release of people counts",
+            title=f"Privacy audit of a release of {_TITLES[audit.published]}",
             colours="".join(f".{self.css(name)}{{--c:{self.colours[name]}}}" for name in self.attacks),
             version=rekindle.__version__,
             audit=audit,
@@ -170,19 +171,20 @@ class _Page:
 
     def privacy_and_use(self) -> str:
         points = [
-            charts.Point(at, one.label, (one.utility or {}).get("count_error", 0.0), advantage)
+            charts.Point(at, one.label, self.audit.loss(one), advantage)
             for at, one in enumerate(self.audit.releases)
             if (advantage := one.strongest.advantage) is not None
         ]
-        title = "Every release as a point: error of its counts to the right, advantage over chance upwards"
-        return charts.privacy_and_use(title, points, LEVELS)
+        published = self.audit.published
+        title = f"Every release as a point: error of its {published} to the right, advantage over chance upwards"
+        return charts.privacy_and_use(title, points, LEVELS, published)
 
     def release_table(self, known: bool) -> Table:
         sample = any(one.included < 1 for one in self.audit.releases)
         risks = ["advantage over chance", "people exposed", "in the right place", "error, km", "homes"]
         head = ["Release", *(["people in it"] if sample else [])]
         head += risks if known else ["people assumed", "unique by 2 places"]
-        head += ["error of counts", "error by place and hour", "rank of busiest places"]
+        head += [f"error of {self.audit.published}", "error by place and hour", "rank of busiest places"]
         rows = []
         for number, one in enumerate(self.audit.releases):
             best, use = one.strongest, one.utility or {}
@@ -193,7 +195,7 @@ class _Page:
                 row += [best.advantage, people, _beside(_value(best.accuracy), guess), _km(best), _only(best.home)]
             else:
                 row += [f"{one.people:.0f}", best.uniqueness[1]]
-            row += [_large(use.get(name)) for name in ("count_error", "profile_error")]
+            row += [_large(use.get(name)) for name in (MEASURES[self.audit.published], "profile_error")]
             rows.append([*row, f"{use['busiest_rank_correlation']:.2f}" if use else None])
         return Table("Every release: what it gives away, and how useful it remains", head, rows)
 
