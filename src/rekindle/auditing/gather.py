@@ -84,12 +84,12 @@ def gather(found: Findings) -> Audit:
 
 
 def _windows(found: Findings) -> Iterator[WindowRisk]:
-    """What is found by window: in flows whichever reading finds more, as flows or as the counts that they add up to."""
+    """What is found by window: in flows whichever reading finds more, all windows, one alone, or the counts that it adds up to."""
     accuracy = {key: float(np.nanmean(one.arrays["accuracy"])) for key, one in found.windows.items()}
     for (window, kind, label), share in accuracy.items():
-        if kind == "flows":
+        if kind not in ("counts", PRESENCE):
             alone = "counts" if label == "As given" else PRESENCE  # exact flows add up to the exact counts
-            share = max(share, accuracy.get((window, alone, label), 0.0))
+            share = max(share, *(accuracy.get((window, read, label), 0.0) for read in ("flows", alone)))
         if kind != PRESENCE:
             yield WindowRisk(format_step(window), kind, label, share)
 

@@ -362,7 +362,7 @@ class WindowRisk:
     label
         What was done to them.
     accuracy
-        As in `AttackRisk`, at the moments when windows begin and end. Of flows that of the reading that finds more: as flows, or as the
+        As in `AttackRisk`, at the moments when windows begin and end. Of flows that of the reading that finds most: all windows, the shortest alone, or the
         counts that they add up to.
     """
 

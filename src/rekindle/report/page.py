@@ -229,7 +229,7 @@ class _Page:
             "strongest repair",
             "repairs compared",
         ]
-        return Table("The attackers: advantage over chance", [*head, "compared with the true counts"], rows)
+        return Table("The attackers: advantage over chance", [*head, "compared with the true numbers"], rows)
 
     def similar(self) -> Table | None:
         """What each defence does to people drawn like the rebuilt ones."""
@@ -345,12 +345,13 @@ class _Page:
         grown, guess = self.audit.growth.get(self.best.attack, ()), self.audit.growth.get("chance", ())
         if not grown:
             return None
+        apart = "k3" if self.colours[self.best.attack].lower() == "#d55e00" else "k2"  # which has that colour itself
         drawn = [
             charts.Line(
                 "in the right place", self.css(self.best.attack), [(one.days, one.accuracy) for one in grown]
             ),
             charts.Line("homes found", "k1", [(one.days, one.home) for one in grown]),
-            charts.Line("re-identified from 4 points", "k2", [(one.days, one.reidentified) for one in grown]),
+            charts.Line("re-identified from 4 points", apart, [(one.days, one.reidentified) for one in grown]),
             charts.Line(
                 "in the right place by guessing", self.css("chance"), [(one.days, one.accuracy) for one in guess]
             ),

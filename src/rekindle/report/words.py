@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rekindle.auditing.results import Audit, Expectation, ExposedPeople, ReleaseRisk
 from rekindle.auditing.risk import CANNOT_TELL, Estimate, by_mean, judge
+from rekindle.model import AWAY
 
 _FOUR = 4
 _PUBLISHED = {"counts": "counts", "flows": "flows between places"}
@@ -121,7 +122,7 @@ def summary(audit: Audit) -> list[str]:
         f"{within(best.accuracy)} of the time; {beside}. Its advantage over chance is {within(best.advantage)}, where 0% is "
         "guessing and 100% is knowing everything."
     ]
-    if best.point_precision is not None and audit.settings["totals"][0] < given.people:
+    if best.point_precision is not None and audit.truth is not None and (audit.truth.cells == AWAY).any():
         found.append(
             f"People come and go: that is of the time at which they are counted. Of all the points that it rebuilds, "
             f"{percent(best.point_precision)} are right."
