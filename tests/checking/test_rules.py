@@ -403,7 +403,7 @@ def test_flows_are_spoken_of_as_pairs(write):
 def test_who_stays_all_night_is_alone_and_who_moves_is_not(write):
     values = np.ones((24, 2), int)
     (one,) = found("alone-at-night", write(od(values, ["AA", "AB"])))
-    assert one.what == "In 1 location a single person stayed for a whole night (1 night in all): A → A."
+    assert one.what == "In 1 location a single person stayed for a whole night (1 night in all): A."
 
 
 def test_totals_without_everyone_say_nothing(write):
@@ -413,3 +413,13 @@ def test_totals_without_everyone_say_nothing(write):
         "changing-totals", write(od([[5, 1], [4, 2], [1, 1]] * 8, ["AB", "BA"]))
     )  # who stays is left out
     assert found("changing-totals", write(od([[5, 1], [4, 2], [1, 1]] * 8, ["AA", "BA"])))
+
+
+def test_flows_of_several_windows_are_checked_one_by_one(write):
+    """Hours in which no daily window begins are not hours without daily flows, and no step adds both up."""
+    hourly, daily = od(np.full((24, 2), 40), ["AA", "BB"]), od(np.full((1, 2), 40), ["AA", "BB"])
+    both = pl.concat([hourly.with_columns(window=pl.lit("1h")), daily.with_columns(window=pl.lit("24h"))])
+    assert check(write(both)) == ()
+    both[-1, "personas"] = 1
+    (one,) = found("small-numbers", write(both))
+    assert (one.table, one.rows) == ("table.csv (24h)", (50,))

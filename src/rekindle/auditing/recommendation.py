@@ -175,9 +175,10 @@ class Recommendation:
         if not self.finished:
             return f"No release is confirmed yet with {self.limits}."
         said = f"Nothing that was tried meets the limits: {self.limits}, and an error of {self.published} below {self.max_loss:.0%}."
-        least = min(self.tried, key=lambda one: (one.exposed, one.advantage.high))
+        # By share: a sample exposes fewer people because fewer are in it.
+        least = min(self.tried, key=lambda one: (one.exposed / one.people, one.advantage.high))
         return (
-            f"{said} The least risky is {least.label}: {least.exposed:,} people exposed, an upper limit of "
+            f"{said} The least risky is “{least.label}”: {least.exposed:,} of {least.people:,} people exposed, an upper limit of "
             f"{least.advantage.high:.2f}, and an error of {self.published} of {least.loss:.0%}."
         )
 

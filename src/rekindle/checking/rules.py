@@ -379,9 +379,12 @@ def alone_at_night(subject: Subject) -> Iterator[Finding]:
         alone = np.zeros((len(nights), len(names)), np.int64)
         np.add.at(alone, night, values[hours < 6] == 1)
         whole = (alone == np.bincount(night)[:, None]) & (np.bincount(night)[:, None] > 1)
+        shown = names
         if table.ends is not None:
             stays = table.parts.filter(pl.col(table.ends[0]) == pl.col(table.ends[1]))
-            whole &= np.isin(names, stays.select(_name(table)).to_series().unique().to_list())
+            there = dict(stays.select(table.naming, table.ends[0]).unique().iter_rows())
+            whole &= np.isin(names, list(there))
+            shown = [there.get(name, name) for name in names]
         found = np.flatnonzero(whole.any(axis=0))
         if len(found):
             alone_was = "one person was alone" if table.ends is None else "a single person stayed"
@@ -389,7 +392,7 @@ def alone_at_night(subject: Subject) -> Iterator[Finding]:
                 "error",
                 table.name,
                 f"In {_number(len(found), 'location')} {alone_was} for a whole night ({_number(int(whole.sum()), 'night')} in "
-                f"all): {_listed(names, found)}.",
+                f"all): {_listed(shown, found)}.",
                 "Who is alone somewhere all night lives there: an address book turns the location into a name.",
                 "Count in larger areas at night, or withhold small numbers.",
                 _rows_of(table, names, found),
@@ -530,11 +533,7 @@ def _exact(subject: Subject) -> Iterator[tuple[Table, NDArray[np.datetime64], li
 
 def _rows_of(table: Table, names: list[str], found: NDArray[np.int64]) -> pl.Series:
     wanted = [names[at] for at in found]
-    return table.parts.filter(_name(table).is_in(wanted) & (pl.col("value") == 1))["row"]
-
-
-def _name(table: Table) -> pl.Expr:
-    return pl.concat_str(table.keys, separator=" → ")
+    return table.parts.filter(table.naming.is_in(wanted) & (pl.col("value") == 1))["row"]
 
 
 def _listed(names: list[str], found: NDArray[np.int64]) -> str:

@@ -75,6 +75,21 @@ class Table:
         return (found[0][0], found[1][0]) if all(len(one) == 1 for one in found) else None
 
     @property
+    def naming(self) -> pl.Expr:
+        """What tells the numbers of a time apart, as one text: of flows of one window ``origin → destination``, then all else."""
+        if self.ends is None:
+            return pl.concat_str(self.keys, separator=" → ").alias("name")
+        others = [key for key in self.keys if key not in (*self.ends, "window")]
+        return pl.concat_str(pl.concat_str(self.ends, separator=" → "), *others, separator=", ").alias("name")
+
+    def by_window(self) -> tuple[Table, ...]:
+        """Of flows over several windows, those of each: an hour in which no day begins is no hour without daily flows."""
+        if self.ends is None or "window" not in self.keys or self.frame["window"].n_unique() == 1:
+            return (self,)
+        parts = self.frame.partition_by("window", maintain_order=True)
+        return tuple(Table(f"{self.name} ({part['window'][0]})", part, self.keys, self.offsets) for part in parts)
+
+    @property
     def noun(self) -> str:
         """What the numbers are of at a time."""
         return "location" if self.ends is None else "origin-destination pair"
@@ -127,8 +142,7 @@ class Table:
         frame = self.parts.drop_nulls("time")
         if not self.keys or not frame.height:
             return None
-        name = pl.concat_str(self.keys, separator=" → ").alias("name")
-        frame = frame.select("time", name, pl.col("value").fill_null(float("nan")))
+        frame = frame.select("time", self.naming, pl.col("value").fill_null(float("nan")))
         when, names = frame["time"].unique().sort(), frame["name"].unique(maintain_order=True)
         if len(when) * len(names) > _MOST_DENSE:
             return None
