@@ -423,3 +423,11 @@ def test_flows_of_several_windows_are_checked_one_by_one(write):
     both[-1, "personas"] = 1
     (one,) = found("small-numbers", write(both))
     assert (one.table, one.rows) == ("table.csv (24h)", (50,))
+
+
+def test_one_negative_number_does_not_make_noise_of_all(write):
+    values = np.random.default_rng(0).integers(1, 4, (24, 8))
+    values[5, 5] = -3
+    assert found("small-numbers", write(long(values)))
+    noisy = values + np.random.default_rng(1).integers(-3, 4, values.shape)
+    assert not found("small-numbers", write(long(noisy)))

@@ -43,6 +43,8 @@ _BELOW = r"^(?:<|&lt;)\s*(\d+(?:\.\d+)?)$"
 _AT_MOST = r"^(?:≤|<=)\s*(\d+(?:\.\d+)?)$"
 _MOST_DENSE = 100_000_000
 _NOT_BY_CHANCE = 1e4
+_ODD = 100
+"""Of so many small numbers above 0, a single one below 0 is no noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +103,13 @@ class Table:
 
     @cached_property
     def is_noisy(self) -> bool:
-        """Whether numbers are negative, or decimals that are no multiples of one weight: no plain counts."""
+        """Whether numbers are negative, or decimals that are no multiples of one weight: no plain counts.
+
+        Noise falls to either side: an odd negative number among many as small ones above 0 is a mark or a mistake.
+        """
         values = self.values
-        if (values < 0).any():
+        below = values[values < 0]
+        if len(below) * _ODD >= max(((values > 0) & (values <= -values.min(initial=0))).sum(), 1):
             return True
         return bool((values != np.floor(values)).any()) and self.unit == 1.0
 

@@ -75,7 +75,7 @@ def read_published(
         except InvalidFile as error:
             if read_as == "counts":
                 raise
-            signs = f"they are no exact flows of people. {error.problem.partition('. ')[0].removesuffix('.')}"
+            signs = f"they are not exact flows of people. {error.problem.partition('. ')[0].removesuffix('.')}"
     if read_as == "release" or (read_as == "auto" and signs):
         release = release_of(layout, absent=absent, withheld=withheld, step=step)
         read = f"{name} was read as a release, whose numbers may be inexact: {signs}."
