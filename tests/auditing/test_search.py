@@ -141,6 +141,8 @@ def test_limits_that_nothing_meets_are_said_to_be_so(truth, small):
     assert found.chosen is found.release is found.evidence is None
     assert found.finished
     assert found.answer.startswith("Nothing that was tried meets the limits: nobody exposed")
+    least = min(found.tried, key=lambda one: (one.exposed / one.people, one.advantage.high))
+    assert f"The least risky is “{least.label}”: {least.exposed} of {least.people} people exposed" in found.answer
     assert len(found.tried) > 2
     assert found.tried[0].defence is None
     assert [one for one in found.tried if one in found.frontier] == list(found.frontier)

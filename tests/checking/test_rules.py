@@ -378,3 +378,56 @@ def test_flows_with_date_hour_and_kilometres(tmp_path):
     assert table.frame["time"].n_unique() == 24
     assert table.frame["time"].max() == datetime(2024, 3, 4, 23)
     assert {one.rule for one in check(path)} == {"small-numbers", "changing-totals"}
+
+
+def od(values, pairs, times=HOURS):
+    """A table of flows in long form; what has no number has no row."""
+    rows = [(time, *pair, count) for time, row in zip(times, values, strict=False) for pair, count in zip(pairs, row, strict=True) if count]  # fmt: skip
+    return pl.DataFrame(rows, schema=["fecha", "origen", "destino", "personas"], orient="row")
+
+
+def test_flows_are_spoken_of_as_pairs(write):
+    values = np.full((24, 3), 40)
+    values[:, 1] = 0
+    values[3, 1] = 1
+    path = write(od(values, ["AA", "AB", "BB"]))
+    (one,) = found("small-numbers", path)
+    assert one.what.endswith("in 1 origin-destination pair and 1 hour.")
+    (one,) = found("isolated-locations", path)
+    assert one.what.startswith("1 origin-destination pair has nobody at 95% or more of the steps")
+    assert "A → B" in one.what
+    (one,) = found("listed-twice", write(pl.concat([od(values, ["AA", "AB", "BB"])] * 2)))
+    assert "for the same time and origin-destination pair" in one.what
+
+
+def test_who_stays_all_night_is_alone_and_who_moves_is_not(write):
+    values = np.ones((24, 2), int)
+    (one,) = found("alone-at-night", write(od(values, ["AA", "AB"])))
+    assert one.what == "In 1 location a single person stayed for a whole night (1 night in all): A."
+
+
+def test_totals_without_everyone_say_nothing(write):
+    values = np.array([[40, 12], [39, 0], [38, 11]] * 8)
+    assert not found("changing-totals", write(od(values, ["AA", "AB"])))  # below 10 there is no row
+    assert not found(
+        "changing-totals", write(od([[5, 1], [4, 2], [1, 1]] * 8, ["AB", "BA"]))
+    )  # who stays is left out
+    assert found("changing-totals", write(od([[5, 1], [4, 2], [1, 1]] * 8, ["AA", "BA"])))
+
+
+def test_flows_of_several_windows_are_checked_one_by_one(write):
+    """Hours in which no daily window begins are not hours without daily flows, and no step adds both up."""
+    hourly, daily = od(np.full((24, 2), 40), ["AA", "BB"]), od(np.full((1, 2), 40), ["AA", "BB"])
+    both = pl.concat([hourly.with_columns(window=pl.lit("1h")), daily.with_columns(window=pl.lit("24h"))])
+    assert check(write(both)) == ()
+    both[-1, "personas"] = 1
+    (one,) = found("small-numbers", write(both))
+    assert (one.table, one.rows) == ("table.csv (24h)", (50,))
+
+
+def test_one_negative_number_does_not_make_noise_of_all(write):
+    values = np.random.default_rng(0).integers(1, 4, (24, 8))
+    values[5, 5] = -3
+    assert found("small-numbers", write(long(values)))
+    noisy = values + np.random.default_rng(1).integers(-3, 4, values.shape)
+    assert not found("small-numbers", write(long(noisy)))

@@ -93,3 +93,12 @@ def test_audit(data, release, said):
     if said == "flows":
         assert {one["published"] for one in numbers["windows"]} == {"counts", "flows", "flows, all windows"}
         assert given["mixed"]["accuracy"]["value"] > given["chance"]["accuracy"]["value"]
+
+
+def test_check_takes_the_flows_of_a_folder(data):
+    called = call("check", data)
+    assert called.code == 3
+    for table in ("counts.parquet", "flows.parquet (2h)", "flows.parquet (4h)"):
+        assert f"{table}, rows" in called.out
+    assert "2 tables checked" in called.out
+    assert "origin-destination pairs" in called.out

@@ -173,3 +173,50 @@ def test_a_published_table(tmp_path):
     path.write_text(path.read_text() + "2024-03-01 09:00,,a,30\n")
     with pytest.raises(rk.errors.InvalidFile, match=r"row 3 is listed twice at 2024-03-01 09:00:00"):
         rk.read_release(path, places)
+
+
+NAMES = "fecha|periodo|origen|destino|personas\n"
+PLACES = rk.Locations([[0, 0], [1, 0]], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("20240301|9|a|z|3", ["data row 2, column 'destino'", "'z'"]),
+        ("20240301|9|z|a|3", ["data row 2, column 'origen'", "'z'"]),
+        ("20240301|9|a|b|few", ["row 2, column 'personas'", "'few'"]),
+        ("20240301|25|a|b|3", ["data row 2, column 'periodo'", "'25'"]),
+    ],
+)
+@pytest.mark.parametrize("read", [rk.read_flows, rk.read_release])
+def test_errors_name_the_columns_of_the_file(tmp_path, row, words, read):
+    path = tmp_path / "od.csv"
+    path.write_text(f"{NAMES}20240301|8|a|b|3\n{row}\n")
+    with pytest.raises(rk.errors.InvalidFile) as error:
+        read(path, PLACES)
+    for word in [str(path), *words]:
+        assert word in str(error.value)
+
+
+def test_what_may_be_a_mistake_in_a_release_is_said(tmp_path):
+    path = tmp_path / "od.csv"
+    path.write_text(NAMES + "".join(f"20240301|{hour}|a|b|{count}\n" for hour, count in ((8, 30), (9, -3), (10, -4))))
+    said = r"at 2024-03-01 09:00:00 from 'a' to 'b' is -3 \(the first of 2 numbers below 0\)"
+    with pytest.warns(UserWarning, match=said):
+        rk.read_release(path, PLACES)
+    assert "is -3 (the first of 2" in rk.io.read_published(path, PLACES).note
+    path.write_text(NAMES + "".join(f"20240301|{hour}|a|b|12\n" for hour in (7, 8, 10, 11)))
+    with pytest.warns(UserWarning, match="There is no number at 2024-03-01 09:00:00: all are taken to be withheld"):
+        assert rk.read_release(path, PLACES).withheld[:, 0].tolist() == [False, False, True, False, False]
+    with pytest.raises(rk.errors.InvalidFile, match=r"no row at 2024-03-01 09:00:00.*`absent='withheld'`"):
+        rk.read_release(path, PLACES, absent="zero")
+    path.write_text(NAMES + "20240301|8|a|b|1\n20240301|9|b|a|20\n")
+    with pytest.warns(UserWarning, match=r"50% of the flows are taken to be withheld.*`absent='zero'`"):
+        rk.read_release(path, PLACES)
+
+
+def test_noise_that_is_stated_is_no_mistake(tmp_path):
+    flows = rk.Release.of(TRUTH.flows())
+    noise = rk.model.AppliedDefence(name="Noise", adds_noise=True)
+    rk.write_release(tmp_path / "noisy.csv", flows.with_values(flows.values - 2.0, [noise]))
+    assert rk.read_release(tmp_path / "noisy.csv", TRUTH.locations).values.min() == -2

@@ -172,7 +172,7 @@ def test_flows_by_which_people_get_lost_are_a_release(tmp_path):
     path.write_text("\n".join(["datetime,origin,destination,count", *rows]))
     found = read_published(path, PLACES)
     assert isinstance(found.data, Release)
-    assert "no exact flows of people. The flows do not fit each other: at 2024-03-01 01:00:00" in found.note
+    assert "not exact flows of people. The flows do not fit each other: at 2024-03-01 01:00:00" in found.note
     with pytest.raises(rk.errors.InvalidFile, match="do not fit each other"):
         read_published(path, PLACES, read_as="counts")
 

@@ -132,6 +132,7 @@ def test_flows_are_sorted_and_kept_without_zeros():
         ([(1, AWAY, AWAY, 1)], {}, ["nowhere to nowhere", "no flow"]),
         ([(0, 0, 0, 1)], {"stayers": False}, ["'a' to 'a'", "stayers"]),
         ([(0, 0, 1, 2), (1, 1, 0, 1)], {}, ["01:00", "'b'", "2 people arrive", "1 leave", "release"]),
+        ([(0, 0, 1, 2)], {}, ["No flow begins at", "01:00", "2 people arrive"]),
         ([(0, 0, 1, 2), (1, 1, 1, 2)], {"people": 1}, ["`people` is 1", "add up to 2"]),
     ],
 )

@@ -92,7 +92,7 @@ def made(advantage=None, half=0, almost=0, of=8, defended=(), **more):
         "agreements": (),
         "left_out": {},
         "settings": {
-            "read_as": None,
+            "read_as": None, "release": "counts",
             "people": 8, "people_in_release": 8, "totals": [8, 8],
             "assumed": ["The counts say that there are 8 people."], "steps": truth.steps, "calendar": truth.calendar.to_json(),
             "locations": 16, "row_orders": 2, "attacks": {"habits": {"effort": "low"}},

@@ -23,6 +23,13 @@ def test_higher_values_lie_higher_and_gaps_are_left_out():
     assert ">40%<" in text
 
 
+def test_a_point_alone_is_a_ring_that_hides_no_other():
+    found = [Line("a", "k1", [(1, 0.4), (2, 0.3)]), Line("b", "k2", [(1, 0.4)])]
+    text = lines("title", found, xname="x", yname="y", xticks=[(1, "1"), (2, "2")])
+    assert len(re.findall('<circle class="dot k1"', text)) == 2
+    assert len(re.findall('<circle class="line k2"', text)) == 1
+
+
 def test_ticks_outside_the_values_stay_on_the_chart():
     line = Line("a", "k1", [(0.5, 0.5), (1, 0.4)])
     text = lines("title", [line], xname="x", yname="y", xticks=[(0, "zero"), (1, "one")])
@@ -84,3 +91,12 @@ def test_every_release_is_named_beside_its_point_and_no_names_overlap():
         assert 80 <= x <= WIDTH - wide
         for left, top, width in boxes[at + 1 :]:
             assert abs(y - top) >= 12 or x + wide <= left or left + width <= x
+
+
+def test_the_key_shows_dashes_and_rings_as_they_are_drawn():
+    found = [Line("flows", "k1 dashed", [(1, 0.4), (2, 0.5)]), Line("all windows", "k2", [(1, 0.5)])]
+    text = lines("title", found, xname="x", yname="y", xticks=[(1, "1"), (2, "24h")])
+    assert '<span class="swatch k1 dashed">' in text
+    assert '<span class="swatch k2 ring">' in text
+    right = float(re.search(r'x="([\d.]+)"[^>]*>24h<', text)[1])
+    assert right + 17 * 0.65 * len("100%") / 2 <= WIDTH  # in the type of phones

@@ -381,3 +381,21 @@ def test_what_stands_beside_flows_has_its_words():
     text = " ".join(Reader(build_page(made(releases=(given,)))).text)
     assert "at random along flows" in text
     assert reason.rstrip(".") in text
+
+
+def test_the_loss_of_flows_is_shown_for_flows():
+    """A release that withholds all who move may count well who is where; its flows are lost all the same."""
+    use = {"count_error": 0.25, "flow_error": 1.0, "profile_error": 0.2, "busiest_rank_correlation": 0.9}
+    tried = replace(release("withheld", around(0.3)), utility=use)
+    counts = made(around(0.5), defended=[tried])
+    assert (counts.published, counts.loss(tried)) == ("counts", 0.25)
+    for kind in ("flows", "both"):
+        flows = replace(counts, settings=counts.settings | {"release": kind})
+        assert (flows.published, flows.loss(tried)) == ("flows", 1.0)
+        page = build_page(flows)
+        text = " ".join(Reader(page).text)
+        assert "and the flows between places are off by 100%" in text
+        assert "flows off by 100%" in text
+        assert "error of the published flows" in page
+        assert "Privacy audit of a release of flows of people" in text
+        assert "counts are off" not in text

@@ -1,9 +1,12 @@
 """The sentences of the report: both axes of the verdict, plurals and signs."""
 
+from dataclasses import replace
+
 import pytest
 from tests.report.made import around, made, release, repaired
 
 from rekindle.auditing.risk import Estimate
+from rekindle.model import AWAY, Trajectories
 from rekindle.report.words import advice, decision, error, headline, level, percent, plural, reasons, summary, within
 
 
@@ -121,3 +124,17 @@ def test_a_sample_is_not_praised_for_those_it_leaves_out():
 
 def test_large_errors_are_readable():
     assert [error(0.3), error(9.9), error(30.36)] == ["30%", "990%", "30 times"]
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_people_come_and_go_only_where_the_truth_says_so(away):
+    """A repair may leave people out at a step; that does not make them leave."""
+    found = made(around(0.3))
+    sure = replace(found.given.attacks["habits"], point_precision=0.5)
+    cells = found.truth.cells.copy()
+    cells[0, 3] = AWAY if away else cells[0, 3]
+    truth = Trajectories(cells, found.truth.locations, found.truth.calendar)
+    given = replace(found.given, attacks=found.given.attacks | {"habits": sure})
+    settings = found.settings | {"totals": [7, 8]}
+    told = " ".join(summary(replace(found, releases=(given,), truth=truth, settings=settings)))
+    assert ("People come and go" in told) == away

@@ -164,8 +164,8 @@ def works_of(plan: Plan) -> list[float]:
     if truth and plan.thorough:
         for first in days_grown(plan.sized):
             works += [work.attacking(one, first, compared=True) for one in (None, most if most.revises else None)]
-    for calendar, _ in windows_compared(plan):
-        works += [work.attacking(most, _sized(plan, calendar), compared=True)] * 2
+    for calendar, defence in windows_compared(plan):
+        works += [work.attacking(most, _sized(plan, calendar), compared=True)] * (2 if defence is None else 3)
     return works
 
 

@@ -35,7 +35,7 @@ from rekindle.auditing.risk import (
     estimate_exposed,
     judge,
 )
-from rekindle.auditing.stages import TOGETHER, Findings, Tried
+from rekindle.auditing.stages import PRESENCE, TOGETHER, Findings, Tried
 from rekindle.auditing.tasks import Result, counts_of
 from rekindle.defences import Defence
 from rekindle.evaluation import KNOWN_POINTS
@@ -79,11 +79,19 @@ def gather(found: Findings) -> Audit:
         identity=Identity(name=plan.name, made=now(), digest=digest, command=plan.command),
         omitted=found.omitted,
         unfinished=tuple(_unfinished(found)),
-        windows=tuple(
-            WindowRisk(format_step(window), kind, label, float(np.nanmean(one.arrays["accuracy"])))
-            for (window, kind, label), one in found.windows.items()
-        ),
+        windows=tuple(_windows(found)),
     )
+
+
+def _windows(found: Findings) -> Iterator[WindowRisk]:
+    """What is found by window: in flows whichever reading finds more, all windows, one alone, or the counts that it adds up to."""
+    accuracy = {key: float(np.nanmean(one.arrays["accuracy"])) for key, one in found.windows.items()}
+    for (window, kind, label), share in accuracy.items():
+        if kind not in ("counts", PRESENCE):
+            alone = "counts" if label == "As given" else PRESENCE  # exact flows add up to the exact counts
+            share = max(share, *(accuracy.get((window, read, label), 0.0) for read in ("flows", alone)))
+        if kind != PRESENCE:
+            yield WindowRisk(format_step(window), kind, label, share)
 
 
 def _unfinished(found: Findings) -> Iterator[str]:

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import rekindle
-from rekindle.auditing.results import Audit, ReleaseRisk
+from rekindle.auditing.results import MEASURES, Audit, Published, ReleaseRisk
 from rekindle.auditing.risk import Estimate
 from rekindle.defences import DEFENCES, Chain, Defence, format_defence
 from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.io.safety.files import write_json
 from rekindle.model import Release
-
-Published = Literal["counts", "flows"]
-
-MEASURES: dict[Published, str] = {"counts": "count_error", "flows": "flow_error"}
-"""The measure of `rekindle.evaluation.Utility` by which the least lossy release of each kind is the least lossy."""
 
 AS_GIVEN = "as given"
 """The family of the release without a defence."""
@@ -180,9 +175,10 @@ class Recommendation:
         if not self.finished:
             return f"No release is confirmed yet with {self.limits}."
         said = f"Nothing that was tried meets the limits: {self.limits}, and an error of {self.published} below {self.max_loss:.0%}."
-        least = min(self.tried, key=lambda one: (one.exposed, one.advantage.high))
+        # By share: a sample exposes fewer people because fewer are in it.
+        least = min(self.tried, key=lambda one: (one.exposed / one.people, one.advantage.high))
         return (
-            f"{said} The least risky is {least.label}: {least.exposed:,} people exposed, an upper limit of "
+            f"{said} The least risky is “{least.label}”: {least.exposed:,} of {least.people:,} people exposed, an upper limit of "
             f"{least.advantage.high:.2f}, and an error of {self.published} of {least.loss:.0%}."
         )
 

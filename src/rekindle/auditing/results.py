@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,11 @@ from rekindle.frames import Frame, Library, html_table, to_frame
 from rekindle.io.safety.files import write_json
 from rekindle.membership import Membership
 from rekindle.model import Trajectories
+
+Published = Literal["counts", "flows"]
+
+MEASURES: dict[Published, str] = {"counts": "count_error", "flows": "flow_error"}
+"""The measure of `rekindle.evaluation.Utility` that says how lossy a release of each kind is."""
 
 HALF, ALMOST_ALL = 0.5, 0.9
 """The shares of a person's time above which exposed people are counted."""
@@ -357,7 +362,8 @@ class WindowRisk:
     label
         What was done to them.
     accuracy
-        As in `AttackRisk`, at the moments when windows begin and end.
+        As in `AttackRisk`, at the moments when windows begin and end. Of flows that of the reading that finds most: all windows, the shortest alone, or the
+        counts that they add up to.
     """
 
     window: str
@@ -521,6 +527,15 @@ class Audit:
     def given(self) -> ReleaseRisk:
         """The release as given."""
         return self.releases[0]
+
+    @property
+    def published(self) -> Published:
+        """What is published: "counts", or "flows", be it with their counts."""
+        return "counts" if self.settings["release"] == "counts" else "flows"
+
+    def loss(self, one: ReleaseRisk) -> float:
+        """How far the published counts, or flows between locations, of one of the releases are off, as a share of all."""
+        return (one.utility or {}).get(MEASURES[self.published], 0.0)
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:

@@ -26,15 +26,8 @@ from rekindle.auditing.plan import (
     open_data,
     within_reach,
 )
-from rekindle.auditing.recommendation import (
-    AS_GIVEN,
-    MEASURES,
-    Candidate,
-    Published,
-    Recommendation,
-    judge_release,
-)
-from rekindle.auditing.results import Audit
+from rekindle.auditing.recommendation import AS_GIVEN, Candidate, Recommendation, judge_release
+from rekindle.auditing.results import MEASURES, Audit, Published
 from rekindle.auditing.stages import Findings, carry_out
 from rekindle.auditing.store import Store
 from rekindle.auditing.work import measure_slowness

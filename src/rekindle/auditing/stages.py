@@ -414,7 +414,8 @@ class Findings:
     grown
         By name of the attempt and number of days: what is found in the first days of the release as given alone.
     windows
-        Of flows, by window, what is published ("counts", "flows" or "flows, all windows") and the label of what was done to it: what is found.
+        Of flows, by window, what is read ("counts", "flows", "flows, all windows", or the presence in flows) and the label of what was
+        done to it: what is found.
     """
 
     plan: Plan
@@ -571,13 +572,11 @@ def _protections(plan: Plan) -> tuple[Defence | None, ...]:
 
 
 def _held(people: Trajectories, defence: Defence | None) -> dict[str, Counts | Flows]:
-    """What an attacker makes of the counts and of the flows of people."""
+    """What an attacker makes of the counts and of the flows of people, and of the presence alone where flows are not exact."""
     if defence is None:
         return {"counts": people.counts(), "flows": people.flows()}
-    return {
-        "counts": repair(defence(people.counts()), people.people),
-        "flows": repair_flows(defence(people.flows()), people.people),
-    }
+    flows = repair_flows(defence(people.flows()), people.people)
+    return {"counts": repair(defence(people.counts()), people.people), "flows": flows, PRESENCE: flows.counts()}
 
 
 def days_grown(data: Data) -> Iterator[Any]:

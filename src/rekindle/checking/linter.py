@@ -45,7 +45,7 @@ def check(
         raise InvalidSetting("There is nothing to check; give at least one release or file.")
     for name in ignore:
         choice("ignore", name, tuple(RULES))
-    read = tuple(_table(one, value) for one in tables)
+    read = tuple(part for one in tables for part in _table(one, value).by_window())
     subject = Subject(read, settings or Settings())
     return Findings([found for name, rule in RULES.items() if name not in ignore for found in rule(subject)])
 

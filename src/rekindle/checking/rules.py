@@ -19,6 +19,8 @@ from rekindle.checks import positive, share
 
 USUAL_BASES = (2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 50, 100, 200, 250, 500, 1000)
 """What publishers round to. Multiples of anything else look like a weight."""
+MOST_SMALL = 3
+"""Tables in which no number is below this, and not all have a row, leave out small numbers."""
 _SHOWN = 5
 _PATHS_SHOWN = 3
 _HOUR = np.timedelta64(1, "h")
@@ -101,8 +103,9 @@ def _finding(
     return Finding(rule="", severity=severity, **shown)  # type: ignore[arg-type]
 
 
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def _number(count: int, noun: str, one: str = "", several: str = "") -> str:
+    """A number with its noun, and with the verb that fits."""
+    return f"{count:,} {noun} {one}".rstrip() if count == 1 else f"{count:,} {noun}s {several}".rstrip()
 
 
 @rule
@@ -118,7 +121,7 @@ def small_numbers(subject: Subject) -> Iterator[Finding]:
             continue
         shown = ones if ones.height else twos
         share_small = (ones.height + twos.height) / max(int((frame["value"] > 0).sum()), 1)
-        where = [_number(shown.select(table.keys).n_unique(), "location")] if table.keys else []
+        where = [_number(shown.select(table.keys).n_unique(), table.noun)] if table.keys else []
         hours = shown["time"].drop_nulls().dt.truncate("1h").n_unique()
         where += [_number(hours, "hour")] if hours else []
         yield _finding(
@@ -192,7 +195,7 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
         yield _finding(
             "note",
             names,
-            f"{_number(found.open, 'withheld number')} hang together with too many others (more than {MOST_IN_A_GROUP}, or "
+            f"{_number(found.open, 'withheld number', 'hangs', 'hang')} together with too many others (more than {MOST_IN_A_GROUP}, or "
             "too many groups): only simple differences were looked at.",
             "A reader with more patience could compute more.",
             "Check fewer tables, days or categories at a time.",
@@ -222,7 +225,7 @@ def _exact_beside(name: str, total: pl.DataFrame, base: float) -> Iterator[Findi
         yield _finding(
             "warning",
             name,
-            f"{_number(exact.height, 'total')} are published exactly, while their parts are rounded to {base:g}.",
+            f"{_number(exact.height, 'total', 'is', 'are')} published exactly, while the parts are rounded to {base:g}.",
             "The exact total says by how much the rounding of the parts went wrong, and so narrows them down.",
             "Round the totals like their parts, each on its own.",
             exact["row"],
@@ -253,7 +256,7 @@ def rounded_twice(subject: Subject) -> Iterator[Finding]:
         yield _finding(
             "warning",
             subject.tables[int(narrower["table"][0])].name,
-            f"{_number(narrower.height, 'number')} are published more than once, rounded differently each time.",
+            f"{_number(narrower.height, 'number', 'is', 'are')} published more than once, rounded differently each time.",
             "Both values hold at once: the true number lies where the two intervals overlap.",
             "Round a number once, and publish the same value everywhere.",
             narrower["row"],
@@ -272,7 +275,7 @@ def noise_averages_out(subject: Subject) -> Iterator[Finding]:
         times = float(several["value"].list.len().mean() or 1.0)  # type: ignore[arg-type]
         yield _averaged(
             subject.tables[int(several["table"][0][0])].name,
-            f"{_number(several.height, 'number')} are published {times:.3g} times on average with different noise (standard "
+            f"{_number(several.height, 'number', 'is', 'are')} published {times:.3g} times on average with different noise (standard "
             f"deviation about {spread:.2g}); their average is good to {spread / np.sqrt(times):.2g}.",
             several["row"].list.first(),
         )
@@ -344,27 +347,30 @@ def grossed_up(subject: Subject) -> Iterator[Finding]:
 
 @rule
 def isolated_locations(subject: Subject) -> Iterator[Finding]:
-    """Locations that are almost always empty."""
+    """Locations that are almost always empty, and flows that almost never have anyone in them."""
     for table, _, names, values in _exact(subject):
         filled = (values > 0).sum(axis=0)
         empty = (values == 0).mean(axis=0)
         alone = (values == 1).sum(axis=0)
         found = np.flatnonzero((empty >= subject.settings.mostly_empty) & (filled > 0) & (alone > 0))
         if len(found):
+            there, such = (
+                ("there", "such locations") if table.ends is None else ("that way", "the locations of such pairs")
+            )
             yield _finding(
                 "warning",
                 table.name,
-                f"{_number(len(found), 'location')} are empty at {subject.settings.mostly_empty:.0%} or more of the steps and "
-                f"hold a single person at some: {_listed(names, found)}.",
-                "Someone who is ever there stands out, and someone who knows that a person goes there finds that person.",
-                "Merge such locations with their neighbours, or leave them out.",
+                f"{_number(len(found), table.noun, 'has', 'have')} nobody at {subject.settings.mostly_empty:.0%} or more of the "
+                f"steps and a single person at some: {_listed(names, found)}.",
+                f"Someone who ever goes {there} stands out, and someone who knows that a person does finds that person.",
+                f"Merge {such} with their neighbours, or leave them out.",
                 _rows_of(table, names, found),
             )
 
 
 @rule
 def alone_at_night(subject: Subject) -> Iterator[Finding]:
-    """Locations with a single person all night."""
+    """Locations with a single person all night; of flows, with a single person who stays all night."""
     for table, when, names, values in _exact(subject):
         hours = (when - when.astype("datetime64[D]")) // _HOUR
         nights, night = np.unique(when[hours < 6].astype("datetime64[D]"), return_inverse=True)
@@ -373,13 +379,20 @@ def alone_at_night(subject: Subject) -> Iterator[Finding]:
         alone = np.zeros((len(nights), len(names)), np.int64)
         np.add.at(alone, night, values[hours < 6] == 1)
         whole = (alone == np.bincount(night)[:, None]) & (np.bincount(night)[:, None] > 1)
+        shown = names
+        if table.ends is not None:
+            stays = table.parts.filter(pl.col(table.ends[0]) == pl.col(table.ends[1]))
+            there = dict(stays.select(table.naming, table.ends[0]).unique().iter_rows())
+            whole &= np.isin(names, list(there))
+            shown = [there.get(name, name) for name in names]
         found = np.flatnonzero(whole.any(axis=0))
         if len(found):
+            alone_was = "one person was alone" if table.ends is None else "a single person stayed"
             yield _finding(
                 "error",
                 table.name,
-                f"In {_number(len(found), 'location')} one person was alone for a whole night ({int(whole.sum())} nights in "
-                f"all): {_listed(names, found)}.",
+                f"In {_number(len(found), 'location')} {alone_was} for a whole night ({_number(int(whole.sum()), 'night')} in "
+                f"all): {_listed(shown, found)}.",
                 "Who is alone somewhere all night lives there: an address book turns the location into a name.",
                 "Count in larger areas at night, or withhold small numbers.",
                 _rows_of(table, names, found),
@@ -449,7 +462,7 @@ def steps_missing(subject: Subject) -> Iterator[Finding]:
                 "note",
                 table.name,
                 f"After {_text(when[others[0]])} comes {_text(when[others[0] + 1])}, while steps are usually {_span(usual)} "
-                f"apart; there are {_number(len(others), 'such gap')}.",
+                f"apart; there {'is' if len(others) == 1 else 'are'} {_number(len(others), 'such gap')}.",
                 "Attacks that follow people from step to step need every step; an audit says how such a table is read.",
                 "Publish every step, or say in the documentation which are left out and why.",
             )
@@ -466,14 +479,14 @@ def steps_missing(subject: Subject) -> Iterator[Finding]:
 
 @rule
 def listed_twice(subject: Subject) -> Iterator[Finding]:
-    """The same time and location in two rows of one table."""
+    """The same time and location, or flow, in two rows of one table."""
     for table in subject.tables:
         again = table.frame.filter(table.frame.select("time", *table.keys).is_duplicated())
         if again.height:
             yield _finding(
                 "warning",
                 table.name,
-                f"{_number(again.height, 'row')} are there more than once, for the same time and location.",
+                f"{_number(again.height, 'row')} are there more than once, for the same time and {table.noun}.",
                 "It is not clear which of them holds; where they differ, their differences say something of their own.",
                 "Publish each number once. After a clock change, name the offset from UTC.",
                 again["row"],
@@ -482,9 +495,9 @@ def listed_twice(subject: Subject) -> Iterator[Finding]:
 
 @rule
 def changing_totals(subject: Subject) -> Iterator[Finding]:
-    """A total that changes from step to step."""
+    """A total that changes from step to step, where it is that of the people who are counted."""
     for table, when, _, values in _exact(subject):
-        if np.isnan(values).any():
+        if np.isnan(values).any() or _leaves_out(table, values):
             continue
         totals = values.sum(axis=1)
         if totals.min() < totals.max():
@@ -503,6 +516,14 @@ def changing_totals(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def _leaves_out(table: Table, values: NDArray[np.float64]) -> bool:
+    """Whether some people are not in the table: small numbers have no rows, or those who stay are not in the flows."""
+    rows = table.parts
+    if table.ends is not None and not (rows[table.ends[0]] == rows[table.ends[1]]).any():
+        return True
+    return rows.height < values.size and not (rows["value"] < MOST_SMALL).any()
+
+
 def _exact(subject: Subject) -> Iterator[tuple[Table, NDArray[np.datetime64], list[str], NDArray[Any]]]:
     """Tables of plain counts over time, with their times, names and numbers."""
     for table in subject.tables:
@@ -512,8 +533,7 @@ def _exact(subject: Subject) -> Iterator[tuple[Table, NDArray[np.datetime64], li
 
 def _rows_of(table: Table, names: list[str], found: NDArray[np.int64]) -> pl.Series:
     wanted = [names[at] for at in found]
-    name = pl.concat_str(table.keys, separator=" → ")
-    return table.parts.filter(name.is_in(wanted) & (pl.col("value") == 1))["row"]
+    return table.parts.filter(table.naming.is_in(wanted) & (pl.col("value") == 1))["row"]
 
 
 def _listed(names: list[str], found: NDArray[np.int64]) -> str:

@@ -43,6 +43,8 @@ _BELOW = r"^(?:<|&lt;)\s*(\d+(?:\.\d+)?)$"
 _AT_MOST = r"^(?:≤|<=)\s*(\d+(?:\.\d+)?)$"
 _MOST_DENSE = 100_000_000
 _NOT_BY_CHANCE = 1e4
+_ODD = 100
+"""Of so many small numbers above 0, a single one below 0 is no noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +71,45 @@ class Table:
     offsets: tuple[str, ...] = ()
 
     @cached_property
+    def ends(self) -> tuple[str, str] | None:
+        """Of flows, the columns of origins and of destinations; None of counts."""
+        found = [known_column(self.keys, role) for role in ("origin", "destination")]
+        return (found[0][0], found[1][0]) if all(len(one) == 1 for one in found) else None
+
+    @property
+    def naming(self) -> pl.Expr:
+        """What tells the numbers of a time apart, as one text: of flows of one window ``origin → destination``, then all else."""
+        if self.ends is None:
+            return pl.concat_str(self.keys, separator=" → ").alias("name")
+        others = [key for key in self.keys if key not in (*self.ends, "window")]
+        return pl.concat_str(pl.concat_str(self.ends, separator=" → "), *others, separator=", ").alias("name")
+
+    def by_window(self) -> tuple[Table, ...]:
+        """Of flows over several windows, those of each: an hour in which no day begins is no hour without daily flows."""
+        if self.ends is None or "window" not in self.keys or self.frame["window"].n_unique() == 1:
+            return (self,)
+        parts = self.frame.partition_by("window", maintain_order=True)
+        return tuple(Table(f"{self.name} ({part['window'][0]})", part, self.keys, self.offsets) for part in parts)
+
+    @property
+    def noun(self) -> str:
+        """What the numbers are of at a time."""
+        return "location" if self.ends is None else "origin-destination pair"
+
+    @cached_property
     def values(self) -> NDArray[np.float64]:
         """(numbers,) float64: what is published, withheld numbers left out."""
         return self.frame["value"].drop_nulls().to_numpy()
 
     @cached_property
     def is_noisy(self) -> bool:
-        """Whether numbers are negative, or decimals that are no multiples of one weight: no plain counts."""
+        """Whether numbers are negative, or decimals that are no multiples of one weight: no plain counts.
+
+        Noise falls to either side: an odd negative number among many as small ones above 0 is a mark or a mistake.
+        """
         values = self.values
-        if (values < 0).any():
+        below = values[values < 0]
+        if len(below) * _ODD >= max(((values > 0) & (values <= -values.min(initial=0))).sum(), 1):
             return True
         return bool((values != np.floor(values)).any()) and self.unit == 1.0
 
@@ -116,8 +148,7 @@ class Table:
         frame = self.parts.drop_nulls("time")
         if not self.keys or not frame.height:
             return None
-        name = pl.concat_str(self.keys, separator=" → ").alias("name")
-        frame = frame.select("time", name, pl.col("value").fill_null(float("nan")))
+        frame = frame.select("time", self.naming, pl.col("value").fill_null(float("nan")))
         when, names = frame["time"].unique().sort(), frame["name"].unique(maintain_order=True)
         if len(when) * len(names) > _MOST_DENSE:
             return None

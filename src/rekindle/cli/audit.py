@@ -347,17 +347,17 @@ def show(found: Audit) -> None:
     for sentence in [*words.summary(found), *words.advice(found), *found.unknown, *found.warnings]:
         console.print(f"- {sentence}")
     head = ["release", "strongest", "advantage", "if guessed", "exposed", "error"]
-    rows = [[one.label, *_cells(one)] for one in found.releases]
+    rows = [[one.label, *_cells(found, one)] for one in found.releases]
     console.print(table("What each release gives away, and what it costs", head, rows))
     console.print(
         "Advantage: over chance, with its limits. If guessed: where the attacker has to guess the number of people. Error: how "
-        "far the published counts are off, as a share."
+        f"far the published {'counts' if found.published == 'counts' else 'flows between locations'} are off, as a share."
     )
     for name, reason in found.left_out.items():
         console.print(f"Not tried: {name}. {reason}")
 
 
-def _cells(one: ReleaseRisk) -> list[str]:
+def _cells(found: Audit, one: ReleaseRisk) -> list[str]:
     best = one.strongest
     exposed = "–" if one.exposed is None else f"{one.exposed.half.people:,} of {one.exposed.half.of:,}"
     return [
@@ -365,7 +365,7 @@ def _cells(one: ReleaseRisk) -> list[str]:
         "unknown" if best.advantage is None else _limits(best.advantage),
         "–" if one.guessed is None else f"{one.guessed.advantage.value:.2f}",
         exposed,
-        "–" if one.utility is None else f"{one.utility['count_error']:.2f}",
+        "–" if one.utility is None else f"{found.loss(one):.2f}",
     ]
 
 

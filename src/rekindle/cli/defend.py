@@ -161,7 +161,8 @@ def defend(
         return
     if preset is not None:
         console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}")
-    console.print(f"Done to the counts: {release.describe()}")
+    published = "counts" if release.pairs is None else "flows"
+    console.print(f"Done to the {published}: {release.describe()}")
     show_budgets(chain, steps)
     rows = [[f"{m.meaning} ({m.unit}, {m.direction} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
     console.print(table("What a reader loses", ["", "release"], rows))

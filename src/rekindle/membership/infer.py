@@ -165,7 +165,12 @@ class Membership:
         return cls(people=people, **own)
 
     def __repr__(self) -> str:
-        return f"Membership({self.method}, {len(self.people)} people tested of {self.group}, AUC {self.auc:.3f})"
+        of = (
+            f"people tested of {self.group}"
+            if self.method == "exact"
+            else f"people tested, in groups of {self.group}"
+        )
+        return f"Membership({self.method}, {len(self.people)} {of}, AUC {self.auc:.3f})"
 
 
 def _plain(value: Any) -> Any:

@@ -301,6 +301,11 @@ class Flows(ByValue):
         arrive, leave = self.arrivals[:-1], self.departures[1:]
         if (wrong := arrive != leave).any():
             window, place = np.argwhere(wrong)[0]
+            if not leave[window].any():
+                raise InvalidData(
+                    f"No flow begins at {self.calendar.time(int(window) + 1)}, though {arrive[window].sum()} people arrive (or stay) until "
+                    "then. If that window is missing from the table, add it, or audit the time before and after it by itself."
+                )
             raise InvalidData(
                 f"The flows do not fit each other: at {self.calendar.time(int(window) + 1)} in location "
                 f"{self.locations.ids[place]!r}, {arrive[window, place]} people arrive (or stay), and "

@@ -242,6 +242,10 @@ class Release(ByValue):
         """Whether any defence is known to have added noise."""
         return any(one.adds_noise for one in self.defences)
 
+    def where(self, column: int) -> str:
+        """What a column is of, in words: in which location, or from which to which."""
+        return _where(self.locations, self.pairs, column)
+
     def to_frame(self, library: Library = "polars") -> Frame:
         """One row for each step and column: datetime, location (or origin, destination), count (NaN where it is withheld).
 

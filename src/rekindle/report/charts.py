@@ -19,7 +19,7 @@ from rekindle.report.words import percent, plural
 WIDTH = 480
 """Of every chart, so that its text is as large as that of all others."""
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 80, 16, 14, 54
+_LEFT, _RIGHT, _TOP, _BOTTOM = 80, 24, 14, 54  # half of "100%" in the type of phones fits to the right
 _LETTER, _LINE, _RADIUS = 6.6, 15.0, 12.0
 _LABEL, _TICK_GAP = 38, 44
 _ERRORS = (0, 0.1, 0.3, 1, 5, 20, 100)
@@ -115,7 +115,7 @@ def lines(
     xticks: Sequence[tuple[float, str]],
     dots: bool = True,
 ) -> Markup:
-    """Draw shares as lines, with a key above."""
+    """Draw shares as lines, with a key above; a point alone is a ring, so that it hides no point of another line."""
     values = [y for line in found for _, y in line.points if y is not None]
     xs = [x for line in found for x, _ in line.points] + [x for x, _ in xticks]
     frame = _Frame((min(xs), max(xs)), (0.0, _ceiling(values)), 270)
@@ -123,10 +123,15 @@ def lines(
     for line in found:
         points = [(frame.across(x), frame.down(max(y, 0.0))) for x, y in line.points if y is not None]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        if len(points) == 1:
+            drawn.append(tag("circle", class_=f"line {line.css}", cx=points[0][0], cy=points[0][1], r=6.5))
+            continue
         drawn.append(tag("polyline", class_=f"line {line.css}", points=path))
-        if dots or len(points) == 1:
+        if dots:
             drawn += [tag("circle", class_=f"dot {line.css}", cx=x, cy=y, r=3.5) for x, y in points]
-    return key([(line.name, line.css) for line in found]) + svg(title, WIDTH, 270, *drawn)
+    alone = [sum(y is not None for _, y in line.points) == 1 for line in found]
+    named = [(line.name, f"{line.css} ring" if ring else line.css) for line, ring in zip(found, alone, strict=True)]
+    return key(named) + svg(title, WIDTH, 270, *drawn)
 
 
 def histogram(title: str, values: Sequence[float], mark: float, *, xname: str, yname: str) -> Markup:

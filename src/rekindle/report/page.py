@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import rekindle
 from rekindle.auditing.evidence import Evidence
-from rekindle.auditing.results import AttackRisk, Audit, Exposed
+from rekindle.auditing.results import MEASURES, AttackRisk, Audit, Exposed
 from rekindle.auditing.risk import LEVELS, Estimate
 from rekindle.evaluation import METRICS
 from rekindle.evaluation.usefulness import UTILITIES
@@ -33,6 +33,7 @@ _DRAWN_PLACES = 4000
 _TONES = {"moderate": "mild", "cannot tell": "mild", "high": "bad", "very high": "worst", "unknown": "none"}
 _LABELS = {"perfect": "in the true data", "frozen": "naive on frozen counts", "mixed": "at random along flows"}
 
+_TITLES = {"counts": "people counts", "flows": "flows of people"}
 _KNOWLEDGE = {
     "exact": "everyone else",
     "knock-knock": "traces of other people",
@@ -85,7 +86,7 @@ class _Page:
         shown = self._replay()
         return render(
             "audit.html.jinja",
-            title="Privacy audit of a release of people counts",
+            title=f"Privacy audit of a release of {_TITLES[audit.published]}",
             colours="".join(f".{self.css(name)}{{--c:{self.colours[name]}}}" for name in self.attacks),
             version=rekindle.__version__,
             audit=audit,
@@ -133,6 +134,7 @@ class _Page:
             "learnt": self.learnt(),
             "growth": self.growth(),
             "windows": self.windows(),
+            "rings": any(one.published not in ("counts", "flows") for one in self.audit.windows),
             "precision": self.precision(),
             "membership": self.membership(),
             "attack_table": self.attack_table(),
@@ -169,19 +171,20 @@ class _Page:
 
     def privacy_and_use(self) -> str:
         points = [
-            charts.Point(at, one.label, (one.utility or {}).get("count_error", 0.0), advantage)
+            charts.Point(at, one.label, self.audit.loss(one), advantage)
             for at, one in enumerate(self.audit.releases)
             if (advantage := one.strongest.advantage) is not None
         ]
-        title = "Every release as a point: error of its counts to the right, advantage over chance upwards"
-        return charts.privacy_and_use(title, points, LEVELS)
+        published = self.audit.published
+        title = f"Every release as a point: error of its {published} to the right, advantage over chance upwards"
+        return charts.privacy_and_use(title, points, LEVELS, published)
 
     def release_table(self, known: bool) -> Table:
         sample = any(one.included < 1 for one in self.audit.releases)
         risks = ["advantage over chance", "people exposed", "in the right place", "error, km", "homes"]
         head = ["Release", *(["people in it"] if sample else [])]
         head += risks if known else ["people assumed", "unique by 2 places"]
-        head += ["error of counts", "error by place and hour", "rank of busiest places"]
+        head += [f"error of {self.audit.published}", "error by place and hour", "rank of busiest places"]
         rows = []
         for number, one in enumerate(self.audit.releases):
             best, use = one.strongest, one.utility or {}
@@ -192,7 +195,7 @@ class _Page:
                 row += [best.advantage, people, _beside(_value(best.accuracy), guess), _km(best), _only(best.home)]
             else:
                 row += [f"{one.people:.0f}", best.uniqueness[1]]
-            row += [_large(use.get(name)) for name in ("count_error", "profile_error")]
+            row += [_large(use.get(name)) for name in (MEASURES[self.audit.published], "profile_error")]
             rows.append([*row, f"{use['busiest_rank_correlation']:.2f}" if use else None])
         return Table("Every release: what it gives away, and how useful it remains", head, rows)
 
@@ -226,7 +229,7 @@ class _Page:
             "strongest repair",
             "repairs compared",
         ]
-        return Table("The attackers: advantage over chance", [*head, "compared with the true counts"], rows)
+        return Table("The attackers: advantage over chance", [*head, "compared with the true numbers"], rows)
 
     def similar(self) -> Table | None:
         """What each defence does to people drawn like the rebuilt ones."""
@@ -342,12 +345,13 @@ class _Page:
         grown, guess = self.audit.growth.get(self.best.attack, ()), self.audit.growth.get("chance", ())
         if not grown:
             return None
+        apart = "k3" if self.colours[self.best.attack].lower() == "#d55e00" else "k2"  # which has that colour itself
         drawn = [
             charts.Line(
                 "in the right place", self.css(self.best.attack), [(one.days, one.accuracy) for one in grown]
             ),
             charts.Line("homes found", "k1", [(one.days, one.home) for one in grown]),
-            charts.Line("re-identified from 4 points", "k2", [(one.days, one.reidentified) for one in grown]),
+            charts.Line("re-identified from 4 points", apart, [(one.days, one.reidentified) for one in grown]),
             charts.Line(
                 "in the right place by guessing", self.css("chance"), [(one.days, one.accuracy) for one in guess]
             ),
@@ -367,11 +371,13 @@ class _Page:
         lengths = list(dict.fromkeys(one.window for one in found))
         if not lengths:
             return None
-        series = dict.fromkeys((one.published, one.label) for one in found)
+        # By what was done, the counts first.
+        labels = list(dict.fromkeys(one.label for one in found))
+        series = sorted({(one.published, one.label) for one in found}, key=lambda one: (labels.index(one[1]), one[0]))
         drawn = [
             charts.Line(
                 f"{kind}, {label[0].lower()}{label[1:]}",
-                css,
+                f"{css} dashed" if kind == "flows" else css,  # where flows add nothing, the counts are seen beneath
                 [
                     (lengths.index(one.window), one.accuracy)
                     for one in found
@@ -382,7 +388,7 @@ class _Page:
         ]
         ticks = [(float(at), length) for at, length in enumerate(lengths)]
         title = "Counts against flows, by window"
-        return charts.lines(title, drawn, xname="time between two steps", yname="share of time", xticks=ticks)
+        return charts.lines(title, drawn, xname="length of a window", yname="share of time", xticks=ticks)
 
     def precision(self) -> dict[str, Any] | None:
         """The curve of each attack that states a confidence, and what it can claim."""

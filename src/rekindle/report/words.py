@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from rekindle.auditing.results import Audit, Expectation, ExposedPeople, ReleaseRisk
 from rekindle.auditing.risk import CANNOT_TELL, Estimate, by_mean, judge
+from rekindle.model import AWAY
 
 _FOUR = 4
+_PUBLISHED = {"counts": "counts", "flows": "flows between places"}
 _HELP = ("Enough to bring the risk down to low", "Helps, but not enough", "No clear help")
 
 _ALONE = {
@@ -37,7 +39,7 @@ def percent(share: float) -> str:
 
 
 def error(relative: float) -> str:
-    """How far counts are off: as a percentage, or how many times their size."""
+    """How far counts or flows are off: as a percentage, or how many times their size."""
     return percent(relative) if relative < 10 else f"{relative:.0f} times"
 
 
@@ -120,7 +122,7 @@ def summary(audit: Audit) -> list[str]:
         f"{within(best.accuracy)} of the time; {beside}. Its advantage over chance is {within(best.advantage)}, where 0% is "
         "guessing and 100% is knowing everything."
     ]
-    if best.point_precision is not None and audit.settings["totals"][0] < given.people:
+    if best.point_precision is not None and audit.truth is not None and (audit.truth.cells == AWAY).any():
         found.append(
             f"People come and go: that is of the time at which they are counted. Of all the points that it rebuilds, "
             f"{percent(best.point_precision)} are right."
@@ -248,17 +250,18 @@ def decision(audit: Audit) -> str:
     if not tried:
         return f"{no} No defence was tried."
     enough = [one for one in tried if _is_low(one)]
-    best = min(enough, key=_loss) if enough else min(tried, key=lambda one: _advantage(one).value)
+    best = min(enough, key=audit.loss) if enough else min(tried, key=lambda one: _advantage(one).value)
+    left = _left(audit, best)
     if enough:
-        return f"{no} Publish with {_name(best)}: {_left(best)}."
+        return f"{no} Publish with {_name(best)}: {left}."
     if len(tried) == 1:
-        return f"{no} The one defence tried is not enough: with {_name(best)}, {_left(best)}."
-    return f"{no} None of the {len(tried)} defences tried is enough: even with {_name(best)}, {_left(best)}."
+        return f"{no} The one defence tried is not enough: with {_name(best)}, {left}."
+    return f"{no} None of the {len(tried)} defences tried is enough: even with {_name(best)}, {left}."
 
 
 def advice(audit: Audit) -> list[str]:
     """What each of the defences that were tried would do, in sentences."""
-    tried = sorted(_tried(audit), key=_loss)
+    tried = sorted(_tried(audit), key=audit.loss)
     if not tried:
         if audit.truth is not None:
             return [
@@ -268,13 +271,14 @@ def advice(audit: Audit) -> list[str]:
         beside = " What each does to people drawn like the rebuilt ones stands below, as an estimate." * estimated
         return [f"Without ground truth we cannot say whether a defence helps.{beside}"]
     if _is_low(audit.given):
-        costs = "; ".join(f"{_name(one)}, {error(_loss(one))}" for one in tried)
+        costs = "; ".join(f"{_name(one)}, {error(audit.loss(one))}" for one in tried)
         return [
-            f"No defence is needed against these attacks. How far each would put the published counts off: {costs}."
+            f"No defence is needed against these attacks. How far each would put the published {_PUBLISHED[audit.published]} off: "
+            f"{costs}."
         ]
     groups: dict[str, list[str]] = {}
     for one in tried:
-        groups.setdefault(_help(one, audit.given), []).append(f"{_name(one)}: {_shortly(one)}")
+        groups.setdefault(_help(one, audit.given), []).append(f"{_name(one)}: {_shortly(audit, one)}")
     return [f"{group}. {'; '.join(groups[group])}." for group in _HELP if group in groups]
 
 
@@ -291,24 +295,24 @@ def _tried(audit: Audit) -> list[ReleaseRisk]:
     return [one for one in audit.releases[1:] if one.strongest.advantage is not None]
 
 
-def _left(one: ReleaseRisk) -> str:
+def _left(audit: Audit, one: ReleaseRisk) -> str:
     """What a defence leaves, and what it costs."""
     found = one.exposed
     people = "nobody is exposed" if found is None or not found.half.people else exposed(found)
     return (
-        f"an advantage over chance of {percent(_advantage(one).value)} remains, {people}, and the counts are off by "
-        f"{error(_loss(one))}"
+        f"an advantage over chance of {percent(_advantage(one).value)} remains, {people}, and the "
+        f"{_PUBLISHED[audit.published]} are off by {error(audit.loss(one))}"
     )
 
 
-def _shortly(one: ReleaseRisk) -> str:
+def _shortly(audit: Audit, one: ReleaseRisk) -> str:
     found = one.exposed
     people = (
         "nobody exposed"
         if found is None or not found.half.people
         else f"{found.half.people:,} of {found.half.of:,} exposed"
     )
-    return f"advantage {percent(_advantage(one).value)}, {people}, counts off by {error(_loss(one))}"
+    return f"advantage {percent(_advantage(one).value)}, {people}, {audit.published} off by {error(audit.loss(one))}"
 
 
 def _name(one: ReleaseRisk) -> str:
@@ -325,7 +329,3 @@ def _is_low(one: ReleaseRisk) -> bool:
 
 def _advantage(one: ReleaseRisk) -> Estimate:
     return one.strongest.advantage or Estimate(1.0, 1.0, 1.0)
-
-
-def _loss(one: ReleaseRisk) -> float:
-    return (one.utility or {}).get("count_error", 0.0)

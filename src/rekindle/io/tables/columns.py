@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -42,6 +42,11 @@ def require(table: pl.DataFrame, columns: set[str], path: str | Path) -> None:
             f"column {sorted(missing)[0]!r} is missing; its columns are {', '.join(table.columns[:8])}. Rename the one that "
             "holds it.",
         )
+
+
+def as_in_file(column: pl.Series, renamed: Mapping[str, str]) -> pl.Series:
+    """Give a column the name that it has in the file, by which errors speak of it."""
+    return column.alias(renamed.get(column.name, column.name))
 
 
 def bad_cell(path: str | Path, column: pl.Series, row: int, expected: str) -> InvalidFile:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from rekindle.errors import InvalidData, InvalidFile
 from rekindle.frames import name_column
 from rekindle.io.safety.untrusted import check_unfolded, in_file
 from rekindle.io.tables.columns import (
+    as_in_file,
     names,
     positions,
     require,
@@ -84,7 +86,7 @@ class Layout:
         if joined:
             renamed = {"datetime": joined, **renamed}
         require(table, {"datetime"}, path)
-        when = times(table["datetime"], path)
+        when = times(as_in_file(table["datetime"], renamed), path)
         columns = set(table.columns)
         long = {"location", "count"} <= columns
         found = flows is not False and not long and columns >= FLOWS
@@ -93,10 +95,10 @@ class Layout:
         if flows and not found:
             require(table, FLOWS, path)
         if found:
-            ends = [names(table[name].drop_nulls(), path) for name in ("origin", "destination")]
+            ends = [names(as_in_file(table[name], renamed).drop_nulls(), path) for name in ("origin", "destination")]
             ids = pl.concat(ends).unique(maintain_order=True).to_list()
         elif long:
-            ids = names(table["location"], path).unique(maintain_order=True).to_list()
+            ids = names(as_in_file(table["location"], renamed), path).unique(maintain_order=True).to_list()
         else:
             ids = [name for name in table.columns if name != "datetime"]
         if not ids:
@@ -114,8 +116,12 @@ class Layout:
         return cls(path, table, when, long or found, ids, locations, found, renamed)
 
     def numbers(self) -> pl.DataFrame:
-        """The columns that hold numbers."""
-        return self.table.select("count") if self.long else self.table.select(cs.by_name(self.ids))
+        """The columns that hold numbers, by the names that they have in the file."""
+        return self.column("count").to_frame() if self.long else self.table.select(cs.by_name(self.ids))
+
+    def column(self, name: str) -> pl.Series:
+        """A column by our name; it has the name that it has in the file."""
+        return as_in_file(self.table[name], self.renamed)
 
     def columns(self) -> NDArray[np.int64]:
         """The location of each column of the wide form."""
@@ -170,7 +176,7 @@ def counts_of(layout: Layout, step: str | timedelta | None) -> Counts:
     with in_file(path):
         calendar = _calendar(layout.when, None if step is None else parse_step(step), layout.long)
         if layout.long:
-            return counts_from_table(table, path, locations, calendar)
+            return counts_from_table(table, path, locations, calendar, renamed=layout.renamed)
         check_unfolded(path, 8 * table.height * len(locations), 8 * table.height * table.width)
         values = np.zeros((table.height, len(locations)), dtype=np.int64)
         values[:, layout.columns()] = whole_numbers(layout.numbers(), path)
@@ -178,13 +184,19 @@ def counts_of(layout: Layout, step: str | timedelta | None) -> Counts:
 
 
 def counts_from_table(
-    table: pl.DataFrame, path: str | Path, locations: Locations, calendar: Calendar, people: int | None = None
+    table: pl.DataFrame,
+    path: str | Path,
+    locations: Locations,
+    calendar: Calendar,
+    people: int | None = None,
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> Counts:
     """Take counts from long form: datetime, location, count; absent means 0, but no step may be without a row."""
     require(table, {"datetime", "location", "count"}, path)
-    steps = step_numbers(table["datetime"], path, calendar)
-    places, _ = positions(table["location"], path, locations.ids)
-    number = whole_numbers(table.select("count"), path)[:, 0]
+    when, where, count = (as_in_file(table[name], renamed) for name in ("datetime", "location", "count"))
+    steps = step_numbers(when, path, calendar)
+    places, _ = positions(where, path, locations.ids)
+    number = whole_numbers(count.to_frame(), path)[:, 0]
     there = np.unique(steps)
     if len(there) != calendar.steps:
         missing = int(np.argmax(np.append(there, -1) != np.arange(len(there) + 1)))

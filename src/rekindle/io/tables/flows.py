@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from rekindle.errors import InvalidData
 from rekindle.frames import name_column
 from rekindle.io.safety.untrusted import check_unfolded, in_file
-from rekindle.io.tables.columns import bad_cell, positions, require, step_numbers, whole_numbers
+from rekindle.io.tables.columns import as_in_file, bad_cell, positions, require, step_numbers, whole_numbers
 from rekindle.io.tables.counts import FLOWS, Layout, calendar_with_gaps
 from rekindle.io.tables.table import write_table
 from rekindle.model import AWAY, Calendar, Flows, Locations
@@ -59,7 +60,9 @@ def flows_in(layout: Layout, window: str | timedelta | None, stayers: bool | Non
             raise InvalidData("there is a single time, so how long the window is is unknown; give `window`.")
         calendar, _ = calendar_with_gaps(when, length)
         calendar = calendar.closed_at((calendar.steps or 0) + 1)
-        return flows_from_table(table.filter(chosen), path, layout.locations, calendar, stayers)
+        return flows_from_table(
+            table.filter(chosen), path, layout.locations, calendar, stayers, renamed=layout.renamed
+        )
 
 
 def of_window(
@@ -92,12 +95,14 @@ def flows_from_table(
     calendar: Calendar,
     stayers: bool | None = None,
     people: int | None = None,
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> Flows:
-    """Take flows of one window from a table."""
+    """Take flows of one window from a table, whose errors name columns as the file does."""
     require(table, {"datetime", *FLOWS}, path)
-    step = step_numbers(table["datetime"], path, calendar)
-    origin, destination = (locations_of(table[name], path, locations) for name in ("origin", "destination"))
-    count = whole_numbers(table.select("count"), path)[:, 0]
+    named = {name: as_in_file(table[name], renamed) for name in ("datetime", *FLOWS)}
+    step = step_numbers(named["datetime"], path, calendar)
+    origin, destination = (locations_of(named[name], path, locations) for name in ("origin", "destination"))
+    count = whole_numbers(named["count"].to_frame(), path)[:, 0]
     if stayers is None:
         stayers = bool((origin == destination).any())
     # Flows are checked against each other by step and location.

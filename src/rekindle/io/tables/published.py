@@ -15,7 +15,7 @@ from rekindle.checks import choice
 from rekindle.errors import InvalidFile
 from rekindle.io.tables.counts import Layout, counts_of
 from rekindle.io.tables.flows import flows_in
-from rekindle.io.tables.release import WITHHELD, published_numbers, release_of
+from rekindle.io.tables.release import WITHHELD, doubts, published_numbers, release_of
 from rekindle.model import Counts, Flows, Locations, Release
 
 READ_AS = ("auto", "counts", "release")
@@ -30,7 +30,7 @@ class Published:
     data
         Counts or flows where the numbers are exact, otherwise a release.
     note
-        How the table was read, and why: one sentence.
+        How the table was read, and why, in a sentence; of flows also what in it may be a mistake.
     """
 
     data: Counts | Flows | Release
@@ -75,10 +75,11 @@ def read_published(
         except InvalidFile as error:
             if read_as == "counts":
                 raise
-            signs = f"they are no exact flows of people. {error.problem.removesuffix('.')}"
+            signs = f"they are not exact flows of people. {error.problem.partition('. ')[0].removesuffix('.')}"
     if read_as == "release" or (read_as == "auto" and signs):
         release = release_of(layout, absent=absent, withheld=withheld, step=step)
-        return Published(release, f"{name} was read as a release, whose numbers may be inexact: {signs}.")
+        read = f"{name} was read as a release, whose numbers may be inexact: {signs}."
+        return Published(release, " ".join([read, *doubts(release)]))
     data = counts_of(layout, step)
     totals = data.totals
     if totals.min() == totals.max():

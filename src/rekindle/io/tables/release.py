@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -18,7 +19,7 @@ from rekindle.checks import choice
 from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExists
 from rekindle.io.safety.files import read_json, write_json
 from rekindle.io.safety.untrusted import check_unfolded, in_file
-from rekindle.io.tables.columns import names
+from rekindle.io.tables.columns import positions
 from rekindle.io.tables.counts import FLOWS, FORMS, Layout, calendar_with_gaps, wide_table
 from rekindle.io.tables.flows import locations_of, of_window
 from rekindle.io.tables.table import write_table
@@ -34,6 +35,9 @@ WITHHELD = (
 
 BELOW = r"^(?:<|≤|<=|&lt;)\s*(\d+(?:\.\d+)?)$"
 """A withheld number of which the largest possible value is published, such as ``<10``; it needs no mention."""
+
+UNKNOWN = "Unknown"
+"""What was done to the numbers of a table that does not say it."""
 
 ABSENT = ("withheld", "zero")
 """What it can mean that a long table has no row for a location at a step."""
@@ -51,7 +55,8 @@ def read_release(
     """Read a published table from a csv or parquet file, long or wide.
 
     Numbers may be decimal or negative, and rows need not add up. What was done to them is read from the file that
-    `write_release` puts beside the table, where it is there; without it nothing is known of them.
+    `write_release` puts beside the table, where it is there; without it nothing is known of them, and of flows a warning names
+    what may be a mistake: a number below 0, a step without any number.
 
     Parameters
     ----------
@@ -69,11 +74,36 @@ def read_release(
         ``*``, ``..`` and ``c``. So do ``<10`` and the like. In parquet it is a null or NaN.
     step
         The interval between steps; of flows, how long a window is. Without, it is the most frequent one in the file. A step
-        without any row is absent.
+        without any row is absent; of flows, it must not be where absent means zero.
     cell_km
         Side of those cells in km.
     """
-    return release_of(Layout.read(path, locations, cell_km), absent=absent, withheld=withheld, step=step)
+    release = release_of(Layout.read(path, locations, cell_km), absent=absent, withheld=withheld, step=step)
+    for sentence in doubts(release):
+        warnings.warn(f"{path}: {sentence}", stacklevel=2)
+    return release
+
+
+def doubts(release: Release) -> Iterator[str]:
+    """What may be a mistake in a release of flows by others, in sentences: numbers below 0, and steps without any number."""
+    if release.pairs is None or not any(one.name == UNKNOWN for one in release.defences):
+        return
+    negative, empty = np.argwhere(release.values < 0), np.flatnonzero(release.withheld.all(axis=1))
+    if len(negative):
+        step, column = negative[0].tolist()
+        others = f" (the first of {len(negative):,} numbers below 0)" if len(negative) > 1 else ""
+        yield (
+            f"The number at {release.calendar.time(step)} {release.where(column)} is {release.values[step, column]:g}{others}, "
+            "which is taken for noise; if it marks a withheld number, leave its field empty."
+        )
+    if len(empty):
+        others = f" (the first of {len(empty):,} such steps)" if len(empty) > 1 else ""
+        yield f"There is no number at {release.calendar.time(int(empty[0]))}{others}: all are taken to be withheld."
+    if (release.values == 1).any() and release.withheld.any():
+        yield (
+            f"{release.withheld.mean():.0%} of the flows are taken to be withheld, though there are numbers of 1: if only zeros have "
+            "no row, set `absent='zero'`."
+        )
 
 
 def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: str | timedelta | None) -> Release:
@@ -87,17 +117,23 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
             layout = dataclasses.replace(layout, table=layout.table.filter(chosen), when=layout.when[chosen])
         table, long = layout.table, layout.long
         calendar, rows = calendar_with_gaps(layout.when, interval)
-        columns = locations.indices(layout.ids) if long else layout.columns()
         width, places = len(locations), np.zeros(len(rows), dtype=np.int64)
         if layout.flows:
             ends = np.stack(
-                [locations_of(table[name], path, locations) for name in ("origin", "destination")], axis=1
+                [locations_of(layout.column(name), path, locations) for name in ("origin", "destination")], axis=1
             )
             pairs, places = np.unique(ends, axis=0, return_inverse=True)
             width, places = len(pairs), places.ravel()
         elif long:
-            lookup = dict(zip(layout.ids, columns.tolist(), strict=True))
-            places = names(table["location"], path).replace_strict(lookup, return_dtype=pl.Int64).to_numpy()
+            places, _ = positions(layout.column("location"), path, locations.ids)
+        there = np.unique(rows)
+        if layout.flows and absent == "zero" and len(there) < (calendar.steps or 0):
+            missing_step = int(np.argmax(np.append(there, -1) != np.arange(len(there) + 1)))
+            raise InvalidFile(
+                path,
+                f"there is no row at {calendar.time(missing_step)}, which with `absent='zero'` would mean that nobody is anywhere "
+                "then. Give its rows, be they of zeros, or read it with `absent='withheld'`.",
+            )
         _, first, frequency = np.unique(rows * width + places, return_index=True, return_counts=True)
         if frequency.max() > 1:
             row = int(first[frequency.argmax()])
@@ -111,7 +147,7 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
         if long:
             values[rows, places] = found[:, 0]
         else:
-            values[np.ix_(rows, columns)] = found
+            values[np.ix_(rows, layout.columns())] = found
         defences, public = _read_statement(path)
         locations = locations if public is None else locations.declare_public(public)
         return Release(values, locations, calendar, defences, pairs)
@@ -210,7 +246,7 @@ def _read_statement(path: Path) -> tuple[list[AppliedDefence], bool | None]:
     """Read what was done to the numbers, and whether the locations are public; a table of 0.1.0 or of others has none."""
     statement = _statement(path)
     if not statement.exists():
-        return [AppliedDefence(name="Unknown", label=f"Read from {path.name}")], None
+        return [AppliedDefence(name=UNKNOWN, label=f"Read from {path.name}")], None
     stated = read_json(statement)
     if stated.get("sha256") != _digest(path):
         raise InvalidFile(
