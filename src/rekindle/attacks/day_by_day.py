@@ -32,6 +32,8 @@ from rekindle.model.calendar import NIGHT_END
 from rekindle.progress import Progress
 
 LARGE_DAY = 1_000_000
+LINK_GAP, WISHED_GAP = 1e-3, 2e-2
+"""How far links of many people may be from the best, as a share of the cost; and links that people only go towards."""
 ROUNDING = 1e-9
 """What rounding leaves between an optimal cost and its proof, as a share of the cost: no gap."""
 
@@ -280,7 +282,10 @@ class DayByDayRun(DailyRun):
                     np.vstack([np.full_like(day[: len(self._past)], AWAY), day[len(self._past) :]]) for day in past
                 ]
                 past.append(with_rows_away(self._past, seen))
-            found = link(self.attack.linking, past, cells, len(self.locations), stop=self._stop.is_set)
+            found = link(
+                self.attack.linking, past, cells, len(self.locations),
+                gap=LINK_GAP if before is None else WISHED_GAP, stop=self._stop.is_set,
+            )  # fmt: skip
             if before is not None:
                 free, last = found.order, self._days[-1][0][:seen, -1]
                 found = link_by_place(

@@ -101,6 +101,7 @@ def link(
     today: NDArray[np.int32],
     locations: int,
     *,
+    gap: float = 1e-3,
     stop: Callable[[], bool] | None = None,
 ) -> Link:
     """Continue people with rows of today, as many as there are of both, at the least cost in total.
@@ -115,11 +116,13 @@ def link(
         (rows, steps) rows in any order.
     locations
         How many locations there are.
+    gap
+        Of so many people that a matrix would be too large: a gap that is small enough.
     stop
         Asked from time to time whether to end early.
     """
     if type(cost) is InformationGain and max(len(past[0]), len(today)) > DENSE_UP_TO:
-        return link_by_gain(past, today, locations, stop=stop)
+        return link_by_gain(past, today, locations, gap=gap, stop=stop)
     return _least(_link_costs(cost, past, today, locations))
 
 
