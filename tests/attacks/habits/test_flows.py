@@ -129,7 +129,7 @@ def test_wishes_are_weighed_as_by_plain_loops(truth, seed):
     expected = likely_places(by_tick, chance, wishes.SWEEPS, wishes.SCALINGS)
     for person in range(people):
         can = np.flatnonzero(rank[person] >= 0)
-        assert np.allclose(found[:, person, rank[person, can]], expected[:, person, can], atol=2e-3)
+        assert np.allclose(found[person][:, rank[person, can]], expected[:, person, can], atol=2e-3)
 
 
 def test_wishes_that_can_be_are_met():

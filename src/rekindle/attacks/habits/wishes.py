@@ -71,8 +71,9 @@ def follow_wishes(problem: Problem, wanted: Sequence[NDArray[np.integer]]) -> ND
         for onwards in (True, False):
             _sweep(onwards, begin, flows.goal, flows.number, emitted, forward, backward, weight)
     tracks = _share_out(wishes[0, :, 0].astype(np.int64), begin, flows.goal, flows.number, emitted, backward)
-    _join(forward, backward)
-    return exchange_towards(tracks, wishes, problem.lengths, likely=Likely(forward, rank))
+    likely = Likely(_join(forward, backward), rank)
+    del forward, backward
+    return exchange_towards(tracks, wishes, problem.lengths, likely=likely)
 
 
 def _neighbours(flows: TickFlows, places: int) -> NDArray[np.int64]:
@@ -249,16 +250,18 @@ def _sweep(onwards, begin, goal, number, emitted, forward, backward, weight):
 
 @compiled()
 def _join(forward, backward):
-    """Turn messages into how likely everyone is in each of their places: into the first ones."""
+    """Make of messages how likely everyone is in each of their places: (people, ticks, OWN) float32."""
     ticks, people, width = forward.shape
-    for tick in range(ticks):
-        for person in range(people):
+    chance = np.empty((people, ticks, width), np.float32)
+    for person in range(people):
+        for tick in range(ticks):
             total = np.float32(0.0)
             for at in range(width):
-                forward[tick, person, at] *= backward[tick, person, at]
-                total += forward[tick, person, at]
+                chance[person, tick, at] = forward[tick, person, at] * backward[tick, person, at]
+                total += chance[person, tick, at]
             for at in range(width):
-                forward[tick, person, at] /= max(total, np.float32(1e-30))
+                chance[person, tick, at] /= max(total, np.float32(1e-30))
+    return chance
 
 
 @compiled(error_model="numpy")
