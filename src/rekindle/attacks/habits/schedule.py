@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,7 +226,8 @@ def doubt(problem: Problem, plan: Schedule, number: int, stopped: Callable[[], b
         # Nobody moves unseen; only who leaves is in doubt.
         tracks = track_flows(problem, seed, backwards=backwards, noise=1.0)
         cuts = CUTS[number % len(CUTS)]
-        return Answer(_relink(problem, plan, tracks, seed, cuts, stopped), float("nan"))
+        rounds = VOTER_ROUNDS if plan.block_people else plan.link_rounds
+        return Answer(_relink(problem, replace(plan, link_rounds=rounds), tracks, seed, cuts, stopped), float("nan"))
     tracks = track_in_doubt(
         problem,
         plan.model.moves,

@@ -24,7 +24,7 @@ __all__ = ["follow_wishes"]
 OWN = 32
 """In so many places a person may be: where the answers have them, and where people go from there."""
 NEIGHBOURS = 4
-EAGER = 48.0
+EAGER = 12.0
 """What a day where they are wanted is worth to a person, and what a day in a place that is usual at that time is, in logarithms of
 chances."""
 USUAL = 4.8
@@ -33,7 +33,7 @@ LEAST = -30.0
 UNLIKELY = 1e-10
 """Below that, a place of a person is like any other."""
 BINS = 12
-SWEEPS = 3
+SWEEPS = 2
 SCALINGS = 3
 
 
