@@ -32,7 +32,7 @@ class Likely(NamedTuple):
     Attributes
     ----------
     chance
-        (ticks, people, places of a person) float32.
+        (people, ticks, places of a person) float32: of two people, one row of each is read from end to end.
     rank
         (people, places) int8: the number of each place among those of a person, -1 where it is none of them.
     """
@@ -76,13 +76,14 @@ def exchange_towards(
     wanted = np.ascontiguousarray(wanted, dtype=np.int32)
     wanted = wanted[None] if wanted.ndim == 2 else wanted
     none, nowhere = np.empty((0, 0)), np.empty((0, 0), np.int64)
+    now = _chances(found, likely)
     if len(found) <= ALL_PAIRS_UP_TO:
-        _try_all_pairs(found, wanted, none, nowhere, likely, lengths, fixed, MOST_TURNS)
+        _try_all_pairs(found, wanted, none, nowhere, likely, now, lengths, fixed, MOST_TURNS)
         return found
     places = 1 + max(int(found.max()), int(wanted.max()))
     for _ in range(MOST_TURNS_OF_MANY):
         there, begin = _who_is_where(found, places)
-        if _try_listed(found, wanted, likely, lengths, fixed, there, begin) <= FEW_CHANGES * len(found):
+        if _try_listed(found, wanted, likely, now, lengths, fixed, there, begin) <= FEW_CHANGES * len(found):
             break
     return found
 
@@ -104,12 +105,13 @@ def exchange_until_likely(
         (ticks, places) int64: the state of each place at each tick, -1 where nobody is.
     """
     found = np.ascontiguousarray(tracks, dtype=np.int32).copy()
-    _try_all_pairs(found, np.empty((0, 0, 0), np.int32), marginal, states, NOT_KNOWN, lengths, False, MOST_TURNS)
+    now = _chances(found, NOT_KNOWN)
+    _try_all_pairs(found, np.empty((0, 0, 0), np.int32), marginal, states, NOT_KNOWN, now, lengths, False, MOST_TURNS)
     return found
 
 
 @compiled()
-def _try_all_pairs(tracks, wanted, marginal, states, likely, lengths, fixed, most):
+def _try_all_pairs(tracks, wanted, marginal, states, likely, now, lengths, fixed, most):
     people = len(tracks)
     changed = np.zeros(people, np.int64)  # the turn in which the ways of each person changed last
     for turn in range(1, most + 1):
@@ -118,7 +120,11 @@ def _try_all_pairs(tracks, wanted, marginal, states, likely, lengths, fixed, mos
             for q in range(p + 1, people):
                 if turn > 1 and changed[p] < turn - 1 and changed[q] < turn - 1:
                     continue
-                if _exchange(p, q, tracks, wanted, marginal, states, likely, lengths, fixed):
+                if len(now) > 0:
+                    swapped = _exchange_likely(p, q, tracks, likely, now, lengths, fixed)
+                else:
+                    swapped = _exchange(p, q, tracks, wanted, marginal, states, lengths, fixed)
+                if swapped:
                     changed[p] = changed[q] = turn
                     anything = True
         if not anything:
@@ -126,7 +132,7 @@ def _try_all_pairs(tracks, wanted, marginal, states, likely, lengths, fixed, mos
 
 
 @compiled()
-def _exchange(p, q, tracks, wanted, marginal, states, likely, lengths, fixed):
+def _exchange(p, q, tracks, wanted, marginal, states, lengths, fixed):
     """Exchange the ways of two people between two meetings wherever that is worth more: all or nothing."""
     begin = 0
     gain = 0.0
@@ -136,14 +142,7 @@ def _exchange(p, q, tracks, wanted, marginal, states, likely, lengths, fixed):
     for tick in range(ticks):
         a, b = tracks[p, tick], tracks[q, tick]
         if a != b:
-            if len(likely.chance) > 0:
-                gain += lengths[tick] * (
-                    _chance(likely, tick, p, b)
-                    - _chance(likely, tick, p, a)
-                    + _chance(likely, tick, q, a)
-                    - _chance(likely, tick, q, b)
-                )
-            elif by_wish:
+            if by_wish:
                 better = 0
                 for wish in wanted:
                     better += (wish[p, tick] == b) + (wish[q, tick] == a)
@@ -165,9 +164,48 @@ def _exchange(p, q, tracks, wanted, marginal, states, likely, lengths, fixed):
 
 
 @compiled()
-def _chance(likely, tick, person, place):
-    at = likely.rank[person, place]
-    return likely.chance[tick, person, at] if at >= 0 else np.float32(0.0)
+def _exchange_likely(p, q, tracks, likely, now, lengths, fixed):
+    """The same by how likely both are to be where they are: of many people, nearly all the time is spent here."""
+    begin = 0
+    gain = 0.0
+    swapped = False
+    one, other, one_now, other_now = tracks[p], tracks[q], now[p], now[q]
+    chance, other_chance, rank, other_rank = likely.chance[p], likely.chance[q], likely.rank[p], likely.rank[q]
+    last = len(one) - 1
+    for tick in range(last + 1):
+        a, b = one[tick], other[tick]
+        if a != b:
+            gain += lengths[tick] * (
+                _chance(chance, rank, tick, b)
+                - one_now[tick]
+                + _chance(other_chance, other_rank, tick, a)
+                - other_now[tick]
+            )
+        if a == b or tick == last:
+            if gain > 1e-6 and not (fixed and begin == 0):
+                for each in range(begin, tick + 1):
+                    one[each], other[each] = other[each], one[each]
+                    one_now[each] = _chance(chance, rank, each, one[each])
+                    other_now[each] = _chance(other_chance, other_rank, each, other[each])
+                swapped = True
+            gain = 0.0
+            begin = tick + 1
+    return swapped
+
+
+@compiled()
+def _chance(chance, rank, tick, place):
+    return chance[tick, rank[place]] if rank[place] >= 0 else np.float32(0.0)
+
+
+@compiled()
+def _chances(tracks, likely):
+    """How likely everyone is where they are: (people, ticks) float32; nobody where that is not known."""
+    now = np.empty((len(likely.chance), tracks.shape[1]), np.float32)
+    for person in range(len(now)):
+        for tick in range(tracks.shape[1]):
+            now[person, tick] = _chance(likely.chance[person], likely.rank[person], tick, tracks[person, tick])
+    return now
 
 
 @compiled()
@@ -190,7 +228,7 @@ def _who_is_where(tracks, places):
 
 
 @compiled()
-def _try_listed(tracks, wanted, likely, lengths, fixed, there, begin):
+def _try_listed(tracks, wanted, likely, now, lengths, fixed, there, begin):
     """Try everyone with those who are most where they are wanted themselves, but are not; gives how many exchanged."""
     people, ticks = tracks.shape
     time = np.zeros(people, np.int64)
@@ -229,8 +267,11 @@ def _try_listed(tracks, wanted, likely, lengths, fixed, there, begin):
         anything = False
         for key in best:
             q = found[key & 0xFFFFFFFF]
-            if _exchange(p, q, tracks, wanted, none, nowhere, likely, lengths, fixed):
-                anything = True
+            if len(now) > 0:
+                swapped = _exchange_likely(p, q, tracks, likely, now, lengths, fixed)
+            else:
+                swapped = _exchange(p, q, tracks, wanted, none, nowhere, lengths, fixed)
+            anything |= swapped
         for one in range(known):
             time[found[one]] = 0
         exchanged += anything

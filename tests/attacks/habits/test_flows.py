@@ -129,7 +129,33 @@ def test_wishes_are_weighed_as_by_plain_loops(truth, seed):
     expected = likely_places(by_tick, chance, wishes.SWEEPS, wishes.SCALINGS)
     for person in range(people):
         can = np.flatnonzero(rank[person] >= 0)
-        assert np.allclose(found[:, person, rank[person, can]], expected[:, person, can], atol=2e-3)
+        assert np.allclose(found[person][:, rank[person, can]], expected[:, person, can], atol=2e-3)
+
+
+@settings(max_examples=20, deadline=None)
+@given(truth=truths(away=True, max_people=5), seed=st.integers(0, 9))
+def test_everyone_takes_the_likeliest_way_that_is_left(truth, seed):
+    problem = problem_of(truth)
+    flows, (ticks, places), people = problem.flows, problem.counts.shape, problem.people
+    rng = np.random.default_rng(seed)
+    likely = wishes.Likely(
+        rng.random((people, ticks, places), np.float32), np.tile(np.arange(places, dtype=np.int8), (people, 1))
+    )
+    own = likely.rank.astype(np.int64)
+    order = rng.permutation(people)
+    listed = (flows.offsets, flows.origin, flows.goal, flows.number)
+    found = wishes._route(order, problem.counts[0].copy(), *listed, own, likely, problem.lengths)
+    problem.check(found)
+    worth = np.log(likely.chance / wishes.UNLIKELY) * problem.lengths[:, None]
+    for turn, person in enumerate(order):
+        rest = found[order[turn:]]  # what is left are the ways of those who come later
+        best = {place: worth[person, 0, place] for place in rest[:, 0]}
+        for tick in range(1, ticks):
+            ways = set(zip(rest[:, tick - 1], rest[:, tick], strict=True))
+            best = {
+                goal: worth[person, tick, goal] + max(best[a] for a, b in ways if b == goal) for goal in rest[:, tick]
+            }
+        assert worth[person, np.arange(ticks), found[person]].sum() == pytest.approx(max(best.values()), rel=1e-5)
 
 
 def test_wishes_that_can_be_are_met():

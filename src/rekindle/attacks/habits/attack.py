@@ -137,7 +137,7 @@ class Habits(Attack):
             # With flows, the copies once more, everyone's chains, and blocks in which each person may be in a location alone.
             blocks = each * ticks * min(places, BLOCK_PEOPLE) * BLOCK_PEOPLE if flows else 0
             copies = answers + much.many_voters + 4 + flows * (much.many_answers + 4)
-            chains = flows * people * (8 * OWN * ticks + 4_000)
+            chains = flows * people * (12 * OWN * ticks + 4_000)
             return common + chains + 4 * people * ticks * copies + threads * max(people * (1200 + 12 * ticks), blocks)
         answers = much.groups * (much.members + 1) + much.voters
         linking = 64 * people**2 + 16 * people * ticks

@@ -2,8 +2,8 @@
 
 Everyone is a hidden Markov chain that would rather be where the answers have them, all coupled by one weight for each flow, such that
 the expected number of people is the flow (as in `flow_polish`, but each person only in the places that they may have to do with).
-Then people are followed from tick to tick, those of each place shared out among its flows by what each destination is worth to
-each of them until the end.
+Then one person after another takes the likeliest way through the flows that are left, the surest first, and people who meet
+exchange ways.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.assignment.kernels import compiled
-from rekindle.assignment.step_kernel import solve_dense
-from rekindle.attacks.habits.flows import MOST_PRICES, TickFlows
+from rekindle.attacks.habits.flows import TickFlows
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.meetings import Likely, exchange_towards
 
@@ -25,14 +24,16 @@ __all__ = ["follow_wishes"]
 OWN = 32
 """In so many places a person may be: where the answers have them, and where people go from there."""
 NEIGHBOURS = 4
-EAGER = 48.0
+EAGER = 12.0
 """What a day where they are wanted is worth to a person, and what a day in a place that is usual at that time is, in logarithms of
 chances."""
 USUAL = 4.8
 LEAST = -30.0
 """Below that, one chance is as small as another."""
+UNLIKELY = 1e-10
+"""Below that, a place of a person is like any other."""
 BINS = 12
-SWEEPS = 3
+SWEEPS = 2
 SCALINGS = 3
 
 
@@ -70,9 +71,21 @@ def follow_wishes(problem: Problem, wanted: Sequence[NDArray[np.integer]]) -> ND
     for _ in range(SWEEPS):
         for onwards in (True, False):
             _sweep(onwards, begin, flows.goal, flows.number, emitted, forward, backward, weight)
-    tracks = _share_out(wishes[0, :, 0].astype(np.int64), begin, flows.goal, flows.number, emitted, backward)
-    _join(forward, backward)
-    return exchange_towards(tracks, wishes, problem.lengths, likely=Likely(forward, rank))
+    likely = Likely(_join(forward, backward), rank)
+    del forward, backward
+    surest = np.argsort(-_surest(likely.chance, problem.lengths), kind="stable")
+    tracks = _route(
+        surest,
+        problem.counts[0].copy(),
+        flows.offsets,
+        flows.origin,
+        flows.goal,
+        flows.number,
+        own,
+        likely,
+        problem.lengths,
+    )
+    return exchange_towards(tracks, wishes, problem.lengths, likely=likely)
 
 
 def _neighbours(flows: TickFlows, places: int) -> NDArray[np.int64]:
@@ -249,83 +262,75 @@ def _sweep(onwards, begin, goal, number, emitted, forward, backward, weight):
 
 @compiled()
 def _join(forward, backward):
-    """Turn messages into how likely everyone is in each of their places: into the first ones."""
+    """Make of messages how likely everyone is in each of their places: (people, ticks, OWN) float32."""
     ticks, people, width = forward.shape
-    for tick in range(ticks):
-        for person in range(people):
+    chance = np.empty((people, ticks, width), np.float32)
+    for person in range(people):
+        for tick in range(ticks):
             total = np.float32(0.0)
             for at in range(width):
-                forward[tick, person, at] *= backward[tick, person, at]
-                total += forward[tick, person, at]
+                chance[person, tick, at] = forward[tick, person, at] * backward[tick, person, at]
+                total += chance[person, tick, at]
             for at in range(width):
-                forward[tick, person, at] /= max(total, np.float32(1e-30))
-
-
-@compiled(error_model="numpy")
-def _share_out(now, begin, goal, number, emitted, backward):
-    """Follow everyone from tick to tick: the people of each place go where it is worth most to them, as many as the flows say."""
-    rank = emitted[1]
-    people, places = rank.shape
-    ticks, _, width = backward.shape
-    tracks = np.empty((people, ticks), np.int32)
-    tracks[:, 0] = now
-    first = np.zeros(places + 1, np.int64)
-    there = np.empty(people, np.int64)
-    chance = np.empty(width)
-    for tick in range(1, ticks):
-        first[:] = 0
-        for person in range(people):
-            first[now[person] + 1] += 1
-        for place in range(places):
-            first[place + 1] += first[place]
-        filled = first[:-1].copy()
-        for person in range(people):
-            there[filled[now[person]]] = person
-            filled[now[person]] += 1
-        for place in range(places):
-            who = there[first[place] : first[place + 1]]
-            low, high = begin[tick * places + place], begin[tick * places + place + 1]
-            rows, columns = len(who), high - low
-            if rows == 0:
-                continue
-            if columns == 1:
-                for person in who:
-                    now[person] = goal[low]
-                continue
-            cost = np.empty((rows, columns))
-            for row in range(rows):
-                person = who[row]
-                _emit(tick, person, emitted, chance)
-                least = np.inf
-                for column in range(columns):
-                    at = rank[person, goal[low + column]]
-                    value = chance[at] * backward[tick, person, at] if at >= 0 else 0.0
-                    cost[row, column] = -math.log(value) if value > 0.0 else np.inf
-                    least = min(least, cost[row, column])
-                for column in range(columns):
-                    cost[row, column] = min(cost[row, column] - least, -LEAST) if least < np.inf else 0.0
-            if rows * columns <= MOST_PRICES:
-                row_of, chosen, _sent, _gap = solve_dense(cost, np.ones(rows, np.int64), number[low:high].copy())
-                for arc in range(len(row_of)):
-                    now[who[row_of[arc]]] = goal[low + chosen[arc]]
-            else:
-                _share_out_crowd(who, cost, goal[low:high], number[low:high].copy(), now)
-        tracks[:, tick] = now
-    return tracks
+                chance[person, tick, at] /= max(total, np.float32(1e-30))
+    return chance
 
 
 @compiled()
-def _share_out_crowd(who, cost, goal, left, now):
-    """Share out too many people to price them all: to whom it matters most goes first, then anyone anywhere."""
-    rows, columns = cost.shape
-    regret = np.empty(rows)
-    for row in range(rows):
-        # The best destination has a cost of 0; what the others cost on average is lost where it is taken.
-        regret[row] = -cost[row].sum()
-    for row in np.argsort(regret, kind="mergesort"):
-        best = -1
-        for column in range(columns):
-            if left[column] > 0 and (best < 0 or cost[row, column] < cost[row, best]):
-                best = column
-        left[best] -= 1
-        now[who[row]] = goal[best]
+def _surest(chance, lengths):
+    """How long everyone is expected to be where they are most likely to be: (people,) float64."""
+    people, ticks, width = chance.shape
+    found = np.zeros(people)
+    for person in range(people):
+        for tick in range(ticks):
+            most = np.float32(0.0)
+            for at in range(width):
+                most = max(most, chance[person, tick, at])
+            found[person] += lengths[tick] * most
+    return found
+
+
+@compiled()
+def _route(order, start, offsets, origin, goal, number, own, likely, lengths):
+    """Give one person after another the likeliest way through the flows that are left: (people, ticks) int32 places.
+
+    Whatever way is taken out of flows, what is left of them are the ways of the others. So those of whom least is known get the rest, and nobody
+    else is led astray by them.
+    """
+    people, ticks, width = likely.chance.shape
+    places = len(start)
+    left = number.copy()
+    live = np.arange(len(left))  # of each tick, those flows first that are left
+    end = offsets[1:].copy()
+    taken = np.empty((ticks, places), np.int64)  # by which flow each place is reached best
+    value, reached = np.empty(places), np.empty(places)
+    tracks = np.empty((people, ticks), np.int32)
+    for person in order:
+        for tick in range(ticks):
+            if tick == 0:
+                reached[:] = np.where(start > 0, 0.0, -np.inf)
+            else:
+                reached[:] = -np.inf
+                kept = offsets[tick]
+                for entry in range(offsets[tick], end[tick]):
+                    k = live[entry]
+                    if left[k] > 0:
+                        live[kept] = k
+                        kept += 1
+                        if value[origin[k]] > reached[goal[k]]:
+                            reached[goal[k]] = value[origin[k]]
+                            taken[tick, goal[k]] = k
+                end[tick] = kept
+            value, reached = reached, value
+            for at in range(width):
+                if own[person, at] >= 0:
+                    chance = max(likely.chance[person, tick, at], UNLIKELY)
+                    value[own[person, at]] += lengths[tick] * math.log(chance / UNLIKELY)
+        place = np.argmax(value)
+        for tick in range(ticks - 1, 0, -1):
+            tracks[person, tick] = place
+            left[taken[tick, place]] -= 1
+            place = origin[taken[tick, place]]
+        tracks[person, 0] = place
+        start[place] -= 1
+    return tracks
