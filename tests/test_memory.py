@@ -33,11 +33,11 @@ def start(home, *arguments, **settings):
 
 def test_under_the_limit_of_the_shell(crowd):
     def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (5 * 2**30, 5 * 2**30))
+        resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
 
     found = start(crowd, "attack", "data", "--out", "out", preexec_fn=limit)
     assert found.returncode == 2, found
-    assert "enhanced on 1,000,000 people, 24 steps and 2 locations needs about 8." in found.stderr
+    assert "enhanced on 1,000,000 people, 24 steps and 2 locations needs about 3." in found.stderr
     assert "the limit of the shell (ulimit -v) leaves" in found.stderr
     assert "Attack fewer days with --from and --to" in found.stderr
     assert not (crowd / "out").exists()
