@@ -329,7 +329,8 @@ def measure_gains(
 
     scores = [score(voter.tracks) for voter in voters]
     before = [answer.score for answer in answers]
-    crowd = Crowd.of(problem, tracks) if plan.block_people else None
+    # How far many people repeat themselves is seen before they are brought back to their flows.
+    crowd = Crowd.of(problem, tracks if problem.flows is None else answers[0].tracks) if plan.block_people else None
     return Gains.of(problem, score(tracks), before, scores, crowd=crowd)
 
 
