@@ -260,7 +260,7 @@ def _try_listed(tracks, wanted, likely, now, lengths, fixed, there, begin):
                         found[known] = q
                         known += 1
                     time[q] += lengths[tick]
-        # Those with the most time first, and of these whoever was met first.
+        # Those with the most time first, and of these the one who was met first.
         order[:known] = (-time[found[:known]] << 32) + np.arange(known)
         listed = min(LISTED, known)
         best = np.sort(np.partition(order[:known], listed - 1)[:listed] if known > listed else order[:known])
