@@ -193,14 +193,16 @@ def test_who_repeats_themselves_is_alike_on_even_and_odd_days():
 
 
 def test_many_are_surer_where_they_repeat_themselves():
-    def sure(repeated, together=16.0, people=1000, days=7.0):
-        gains = doubt.Gains(days, 0.0, 0.0, doubt.Crowd(people, together, repeated))
+    def sure(repeated, together=16.0, people=1000, days=7.0, of_flows=False):
+        gains = doubt.Gains(days, 0.0, 0.0, doubt.Crowd(people, together, repeated), of_flows)
         return float(doubt.calibrate(np.full((1, 1), 0.97), np.full((1, 1), 0.7), np.ones(1, np.int64), gains)[0, 0])
 
     assert sure(0.98) > sure(0.97) > sure(0.96)
     assert sure(0.98) > sure(0.98, together=47.0)
     assert sure(0.98, people=5000) > sure(0.98)
     assert sure(0.98, days=3.0) > sure(0.98)
+    # Voters from flows agree less for a reason that says nothing of the result.
+    assert sure(0.98, of_flows=True) > sure(0.98)
     # Nothing is concluded from what lies beyond what was seen.
     assert sure(1.0, people=100_000) == sure(0.9999, people=1_000_000)
     assert sure(0.0) == sure(0.5) < 0.5
