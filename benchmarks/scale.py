@@ -65,7 +65,7 @@ def measure(attack, people, days, side_km, step, evaluate, away=False, flows=Fal
     small = a_third_away(small)
     kind(workers=1).recover(small.counts(), flows=small.flows() if flows else None)  # compiled before it is measured
     day_by_day.DayTask.recover = timed("steps_s", day_by_day.DayTask.recover)
-    for name in ("link", "link_by_place"):
+    for name in ("link", "exchange_towards"):
         setattr(day_by_day, name, timed("links_s", getattr(day_by_day, name)))
     for name, of in (("track", "steps_s"), ("track_flows", "steps_s"), ("relink", "links_s")):
         setattr(schedule, name, timed(of, getattr(schedule, name)))

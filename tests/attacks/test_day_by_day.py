@@ -339,20 +339,30 @@ def test_flows_link_people_across_midnight():
 
 
 def test_flows_do_not_keep_people_mistaken_for_each_other():
-    """Two people sleep in one place once, and part in the morning as if each were the other; at noon they meet again."""
+    """Two people sleep in one place once, so that only what they did before tells who is who in the morning."""
     early, late = [0, 0, 1, 1, 0, 0], [2, 2, 1, 1, 2, 2]
     truth = line(early * 4, late * 4, step="4h")
     cells = truth.cells.copy()
     night = truth.calendar.steps_per_day * 2
     cells[:, night - 1 : night + 1] = 3
     truth = rk.Trajectories(cells, truth.locations, truth.calendar)
-    day = cells[::-1, night : night + 6]  # as each other
-    before = cells[:, night - 1]
-    found = day_by_day.go_on_as_linked(day, before, np.array([0, 1]), np.array([1, 0]), 5)
-    assert np.array_equal(found, cells[:, night : night + 6])
-    apart = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.int32)
-    kept = day_by_day.go_on_as_linked(apart, np.array([0, 2]), np.array([0, 1]), np.array([1, 0]), 5)
-    assert np.array_equal(kept, apart)
+    for seed in range(5):
+        found = rk.Baseline(seed=seed).recover(flows=truth.flows()).trajectories
+        assert found.flows() == truth.flows()
+        days = found.cells.reshape(2, 4, 6)[:, :, 1:5]  # without the night
+        assert (days[:, 2:] == days[:, 1:2]).all()
+
+
+@pytest.mark.parametrize("start", ["2024-03-04 00:00", "2024-03-04 04:00"])
+def test_flows_and_the_time_of_day(start):
+    """People are wanted where they were at the same time of the day before, also where the first day began later."""
+    left, right = [1, 1, 0, 0, 1, 1], [1, 1, 2, 2, 1, 1]
+    late = 0 if start.endswith("00:00") else 1
+    whole = line((left * 4)[late:], (right * 4)[late:], step="4h")
+    truth = rk.Trajectories(whole.cells, whole.locations, rk.Calendar(start, "4h", whole.steps))
+    for seed in range(5):
+        found = rk.Baseline(seed=seed).recover(flows=truth.flows()).trajectories
+        assert rk.evaluate(found, truth).accuracy == 1
 
 
 def test_flows_and_the_first_step_counts_of_the_published_code():

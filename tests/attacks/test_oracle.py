@@ -17,10 +17,10 @@ ATTACKS = {
 
 
 def assert_follows_the_equations(name, counts, flows=None, **settings):
-    """With flows, before people who meet go on as each other: that is towards another link, and no part of a step."""
+    """With flows, before people who meet go on as each other, which is no part of a step."""
     attack, cost, lookback = ATTACKS[name]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(day_by_day, "go_on_as_linked", lambda cells, *_: cells)
+        patch.setattr(day_by_day, "exchange_towards", lambda tracks, *_, **__: tracks)
         found = attack(**settings).recover(counts, flows=flows)
     lookback = settings.get("lookback_days", lookback)
     away_km = settings.get("away_km")

@@ -127,8 +127,7 @@ def follow(cells, counts, choose_cost, lookback, away_km=0.0, flows=None):
     """Follow a recovery and give the least cost of each step and link from where it stood.
 
     A day is recovered with the people who are seen on it, and linked to those who were ever seen before. With flows,
-    a day begins at the last step of the day before; a step may use no other moves than the flows, and a link must keep people
-    where they were at that step.
+    a day begins at the last step of the day before; a step may use no other moves than the flows, and nothing is linked.
 
     Returns
     -------
@@ -165,12 +164,10 @@ def follow(cells, counts, choose_cost, lookback, away_km=0.0, flows=None):
                     matrix, [int(cells[person][step]) for person in people], flows.at(step)
                 )
             taken[step + 1] = own
-        if known and people:
+        if known and people and flows is None:
             past = days[max(0, number - lookback) : number]
 
-            def price_link(u, v, past=past, day=day, begin=begin):
-                if flows is not None and cells[u][begin] != cells[v][begin]:
-                    return FORBIDDEN
+            def price_link(u, v, past=past, day=day):
                 today = [int(cell) for cell in cells[v][day]]
                 return min(link_cost([int(cell) for cell in cells[u][before]], today) for before in past)
 

@@ -6,7 +6,7 @@ computation"), which gives the baseline the same result as its three stages, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
@@ -21,19 +21,18 @@ from rekindle.assignment.steps import EXTRAPOLATE, POPULAR, PRICED, recover_day
 from rekindle.attacks.base import Attack, DailyRun, Details, Run, with_away, with_rows_away
 from rekindle.attacks.costs import MoveContext, MoveCost, Stay, is_target_cost, popular_places
 from rekindle.attacks.flows import Windows, days_with_windows
-from rekindle.attacks.linking import DENSE_UP_TO, InformationGain, LinkingCost, link, link_by_place
+from rekindle.attacks.linking import DENSE_UP_TO, InformationGain, LinkingCost, link
 from rekindle.attacks.meetings import exchange_towards
 from rekindle.attacks.moves import LearntMoves
 from rekindle.attacks.priors import KnownPast, OtherTraces, Prior, check_prior
-from rekindle.attacks.saving import SavedRun
 from rekindle.errors import InvalidData, InvalidSetting, Stopped
 from rekindle.model import AWAY, Calendar, Counts, Locations
 from rekindle.model.calendar import NIGHT_END
 from rekindle.progress import Progress
 
 LARGE_DAY = 1_000_000
-LINK_GAP, WISHED_GAP = 1e-3, 2e-2
-"""How far links of many people may be from the best, as a share of the cost; and links that people only go towards."""
+LINK_GAP = 1e-3
+"""How far links of many people may be from the best, as a share of the cost."""
 ROUNDING = 1e-9
 """What rounding leaves between an optimal cost and its proof, as a share of the cost: no gap."""
 
@@ -48,7 +47,8 @@ class DayByDay(Attack):
 
     Where flows are given, each transition is the cheapest one that keeps them: one assignment for the people of each location.
     The night between two days is no gap then: a day begins at the last step of the day before, with a transition that costs
-    `first` too, and is linked by giving its rows to the people who were in the same location at that step.
+    `first` too, and everyone goes on from where they were at that step. No link is needed: wherever people meet on that day, they
+    go on as each other if that brings them closer to where they were at the same time on the days before.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class DayByDay(Attack):
     day
         Cost of the rest.
     linking
-        Cost of continuing a person with one of today's rows.
+        Cost of continuing a person with one of today's rows; not used where flows are given.
     lookback_days
-        How many days to look back for the link; it costs the least of them.
+        How many days to look back. A link costs the least of them.
     away_km
         Where people come and go: what it costs to leave (to be no longer counted) or to return, in km; to stay away costs
         nothing. None: half the diagonal of the area, so that one person who leaves and another who returns never take
@@ -153,7 +153,7 @@ class DayByDayDetails(Details):
         (steps,) float64: total cost of the transition that leads to each step; NaN at the first step of a day, or with flows
         at the very first.
     link_costs
-        (days,) float64: total cost of linking each day to those before; NaN for the first.
+        (days,) float64: total cost of linking each day to those before; NaN for the first, and for days whose flows are given.
     gaps
         (days,) float64: how far the cost of any step or link of a day may be above the least possible, as a share of it.
         0: all were optimal.
@@ -188,7 +188,7 @@ class DayByDayRun(DailyRun):
     ) -> None:
         super().__init__(attack, locations, calendar, people, progress)
         self.transitions = sparse.csr_array((len(locations),) * 2, dtype=np.int64)
-        self._seen = 0  # how many people were ever counted: the first ones
+        self._seen = 0  # all people from this one on were never counted
         self._past: NDArray[np.int32] | None = None  # what is known of them before the first day
         if isinstance(attack.prior, KnownPast):
             known = attack.prior.trajectories
@@ -269,9 +269,11 @@ class DayByDayRun(DailyRun):
     ) -> tuple[NDArray[np.int32], DayByDayDetails]:
         """Give the rows of the next day to the people: to those seen before as far as they go, then to new ones.
 
-        Rows that say where they were before the day (with flows) go to people who were there, and are then brought as close to
-        the link that ignores it as exchanges at meetings allow.
+        Rows that say where they were before the day (with flows) go to people who were there.
         """
+        if before is not None:
+            linked = self._go_on(with_rows_away(cells, self.people), with_rows_away(before[:, None], self.people))
+            return linked, DayByDayDetails(costs, np.array([np.nan]), np.array([gap]))
         link_cost, seen = np.nan, self._seen
         order = np.arange(seen)
         if (self._days or self._past is not None) and seen and len(cells):
@@ -282,26 +284,51 @@ class DayByDayRun(DailyRun):
                     np.vstack([np.full_like(day[: len(self._past)], AWAY), day[len(self._past) :]]) for day in past
                 ]
                 past.append(with_rows_away(self._past, seen))
-            found = link(
-                self.attack.linking, past, cells, len(self.locations),
-                gap=LINK_GAP if before is None else WISHED_GAP, stop=self._stop.is_set,
-            )  # fmt: skip
-            if before is not None:
-                free, last = found.order, self._days[-1][0][:seen, -1]
-                found = link_by_place(
-                    self.attack.linking, past, cells, last, before, len(self.locations), stop=self._stop.is_set
-                )
-                cells = go_on_as_linked(cells, before, found.order, free, len(self.locations))
+            found = link(self.attack.linking, past, cells, len(self.locations), gap=LINK_GAP, stop=self._stop.is_set)
             order, link_cost, gap = found.order, found.cost, max(gap, found.gap)
         else:
             order = np.full(seen, -1)
         new = np.setdiff1d(np.arange(len(cells)), order)
         order = np.concatenate([order, new, np.full(self.people - seen - len(new), -1)])
-        self._seen = seen + len(new)
         linked = (
             np.where((order >= 0)[:, None], cells[order], AWAY) if len(cells) else with_rows_away(cells, self.people)
         )
         return linked, DayByDayDetails(costs, np.array([link_cost]), np.array([gap]))
+
+    def _go_on(self, rows: NDArray[np.int32], before: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Let everyone go on from where they were at the last step of the day before.
+
+        Which of those who were in one location goes on as which of its rows is told by where they were at the same time on the days
+        before. People who were taken for each other are so until they meet again.
+
+        Parameters
+        ----------
+        rows, before
+            (people, steps) and (people, 1) int32: the day, and where each of its rows was at the step before.
+
+        Returns
+        -------
+        (people, steps) int32, in the order of the people.
+        """
+        away = len(self.locations)
+        last = self._days[-1][0][:, -1]
+        tracks = np.empty((len(rows), 1 + rows.shape[1]), np.int32)
+        tracks[np.argsort(last, kind="stable")] = np.hstack([before, rows])[np.argsort(before[:, 0], kind="stable")]
+        look = self.attack.lookback_days
+        days = list(enumerate(cells for cells, _ in self._days))[-look:]
+        known = self.attack.prior.trajectories if isinstance(self.attack.prior, KnownPast) else None
+        theirs = (
+            [] if known is None else list(enumerate(known.cells[:, day] for day in known.calendar.days()))[-look:]
+        )
+        wanted = np.full((max(len(days), len(theirs)), *tracks.shape), -1, np.int32)
+        _want(wanted, self.calendar, days, away)
+        if known is not None:
+            # What is known of somebody is better than what was guessed since.
+            wanted[:, : known.people] = -1
+            _want(wanted, known.calendar, theirs, away)
+        lengths = np.ones(tracks.shape[1], np.int64)
+        found = exchange_towards(np.where(tracks == AWAY, away, tracks), wanted, lengths, fixed=True)[:, 1:]
+        return np.where(found == away, np.int32(AWAY), found)
 
     def _add(self, cells: NDArray[np.int32], details: Details | None = None) -> None:
         """Remember a finished day: first the transitions B, the step across midnight included, then the day itself."""
@@ -309,50 +336,19 @@ class DayByDayRun(DailyRun):
             yesterday = [self._days[-1][0][:, -1:]] if self._days else []
             moves = np.concatenate([*yesterday, cells], axis=1)
             self.transitions = self.transitions + count_transitions(moves, len(self.locations))
+        counted = np.flatnonzero((cells != AWAY).any(axis=1))
+        self._seen = max(self._seen, int(counted.max(initial=-1)) + 1)
         super()._add(cells, details)
 
-    def restore(self, saved: SavedRun) -> None:
-        """Take the finished days of an earlier run of the same attack."""
-        super().restore(saved)
-        seen = [(cells != AWAY).any(axis=1) for cells, _ in self._days]
-        self._seen = max(self._seen, int(np.any(seen, axis=0).sum()))
 
-
-def go_on_as_linked(
-    cells: NDArray[np.int32],
-    before: NDArray[np.int32],
-    order: NDArray[np.int64],
-    free: NDArray[np.int64],
-    locations: int,
-) -> NDArray[np.int32]:
-    """Let people who meet go on as each other, until their day is as close as can be to the one that they resemble most.
-
-    A person mistaken for someone else in the same location at the end of a day would otherwise stay so on every later day.
-
-    Parameters
-    ----------
-    cells
-        (rows, steps) int32: the day, not linked yet.
-    before
-        (rows,) int32: where each row was at the step before.
-    order, free
-        (people,) int64: the row that each person is given, and the one that would be given if it did not matter where it was before;
-        -1 for none.
-    locations
-        How many there are.
-
-    Returns
-    -------
-    (rows, steps) int32: the day with the same flows.
-    """
-    away = locations
-    both = (order >= 0) & (free >= 0)
-    wanted = np.full((len(cells), cells.shape[1] + 1), -1, np.int32)
-    wanted[order[both], 1:] = np.where(cells == AWAY, away, cells)[free[both]]
-    tracks = np.column_stack([before, cells])
-    lengths = np.ones(tracks.shape[1], np.int64)
-    found = exchange_towards(np.where(tracks == AWAY, away, tracks), wanted, lengths, fixed=True)[:, 1:]
-    return np.where(found == away, np.int32(AWAY), found)
+def _want(
+    wanted: NDArray[np.int32], calendar: Calendar, days: Sequence[tuple[int, NDArray[np.integer]]], away: int
+) -> None:
+    """Write where people were at the same time on some numbered days, after a first step at which nothing is wanted."""
+    for wish, (number, cells) in zip(wanted, days, strict=False):
+        begin = 1 + (calendar.steps_per_day - calendar.first_day_steps if number == 0 else 0)
+        part = wish[: len(cells), begin : begin + cells.shape[1]]
+        part[:] = np.where(cells == AWAY, away, cells)[:, : part.shape[1]]
 
 
 def count_transitions(cells: NDArray[np.int32], locations: int) -> sparse.csr_array:

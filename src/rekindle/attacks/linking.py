@@ -26,7 +26,6 @@ __all__ = [
     "gain_matrix",
     "link",
     "link_by_gain",
-    "link_by_place",
 ]
 
 DENSE_UP_TO = 3_000
@@ -123,13 +122,6 @@ def link(
     """
     if type(cost) is InformationGain and max(len(past[0]), len(today)) > DENSE_UP_TO:
         return link_by_gain(past, today, locations, gap=gap, stop=stop)
-    return _least(_link_costs(cost, past, today, locations))
-
-
-def _link_costs(
-    cost: LinkingCost, past: Sequence[NDArray[np.int32]], today: NDArray[np.int32], locations: int
-) -> NDArray[np.float64]:
-    """Price all links by the least of the past days: (people, rows) float64."""
     matrix = cost(past[0], today, locations)
     for day in past[1:]:
         matrix = np.minimum(matrix, cost(day, today, locations))
@@ -138,56 +130,10 @@ def _link_costs(
             f"The linking cost gave a matrix of the shape {matrix.shape}; it must be {(len(past[0]), len(today))} "
             "without NaN."
         )
-    return matrix
-
-
-def _least(matrix: NDArray[np.float64]) -> Link:
-    """Link as many people and rows as there are of both, at the least cost in total."""
     rows, columns = linear_sum_assignment(matrix)
     order = np.full(len(matrix), -1, np.int64)
     order[rows] = columns
     return Link(order, float(matrix[rows, columns].sum()))
-
-
-def link_by_place(
-    cost: LinkingCost,
-    past: Sequence[NDArray[np.int32]],
-    today: NDArray[np.int32],
-    last: NDArray[np.int32],
-    before: NDArray[np.int32],
-    locations: int,
-    *,
-    stop: Callable[[], bool] | None = None,
-) -> Link:
-    """Continue people with rows of today that were where they were before today, at the least cost in total.
-
-    Parameters
-    ----------
-    cost, past, today, locations, stop
-        As in `link`.
-    last
-        (people,) where each person was at the last step before today, or `AWAY`.
-    before
-        (rows,) where each row was at that step; as many in each location as there are people. Of people who were away, or such
-        rows, some may be left over.
-    """
-    people, rows = np.argsort(last, kind="stable"), np.argsort(before, kind="stable")
-    order = np.full(len(last), -1, np.int64)
-    together = max(len(last), len(today)) <= DENSE_UP_TO
-    matrix = _link_costs(cost, past, today, locations) if together else None
-    total = gap = 0.0
-    for place in np.unique(last):
-        mine = people[np.searchsorted(last[people], place) : np.searchsorted(last[people], place, "right")]
-        those = rows[np.searchsorted(before[rows], place) : np.searchsorted(before[rows], place, "right")]
-        if not len(those):
-            continue
-        if matrix is not None:
-            found = _least(matrix[np.ix_(mine, those)])
-        else:
-            found = link(cost, [day[mine] for day in past], today[those], locations, stop=stop)
-        order[mine] = np.where(found.order >= 0, those[found.order], -1)
-        total, gap = total + found.cost, max(gap, found.gap)
-    return Link(order, total, gap)
 
 
 def link_by_gain(
