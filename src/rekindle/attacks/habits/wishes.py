@@ -37,7 +37,9 @@ SWEEPS = 2
 SCALINGS = 3
 
 
-def follow_wishes(problem: Problem, wanted: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
+def follow_wishes(
+    problem: Problem, wanted: Sequence[NDArray[np.integer]], *, sweeps: int = SWEEPS
+) -> NDArray[np.int32]:
     """Follow people along the flows to where they are wanted, as far as these allow.
 
     Parameters
@@ -46,6 +48,8 @@ def follow_wishes(problem: Problem, wanted: Sequence[NDArray[np.integer]]) -> ND
         The flows.
     wanted
         Where everyone is wanted, each (people, ticks) places with exact counts, people in the same order; they count alike.
+    sweeps
+        How often to pass through all ticks and back.
 
     Returns
     -------
@@ -68,7 +72,7 @@ def follow_wishes(problem: Problem, wanted: Sequence[NDArray[np.integer]]) -> ND
         np.arange(problem.ticks * places + 1),
     )
     weight = np.ones(len(flows.origin))
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         for onwards in (True, False):
             _sweep(onwards, begin, flows.goal, flows.number, emitted, forward, backward, weight)
     likely = Likely(_join(forward, backward), rank)
