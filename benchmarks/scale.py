@@ -176,9 +176,15 @@ def main():
             "processor time over people": exponent(grown, "people", "cpu_s"),
             "processor time with a third away": gone["cpu_s"] / grown[-1]["cpu_s"],
         }
-        along = apart(**plain | {"attack": attack, "people": sizes[-1], "flows": True}) | {"vary": "flows"}
-        rows.append(along)
-        exponents[attack]["processor time with flows"] = along["cpu_s"] / grown[-1]["cpu_s"]
+        week = plain | {
+            "attack": attack,
+            "people": sizes[-1],
+            "days": 7,
+        }  # a day with flows goes on from the one before
+        counted = grown[-1] if options.full else apart(**week) | {"vary": "week"}
+        along = apart(**week | {"flows": True}) | {"vary": "flows"}
+        rows += [along] if options.full else [counted, along]
+        exponents[attack]["processor time with flows"] = along["cpu_s"] / counted["cpu_s"]
         print(attack, {name: round(value, 2) for name, value in exponents[attack].items()}, flush=True)
     write(rows, exponents, options.out)
     above = [name for name, found in exponents.items() if found["steps over people"] > LIMIT]
