@@ -122,7 +122,7 @@ def exchange_until_likely(
 @compiled()
 def _try_all_pairs(tracks, worth, now, lengths, fixed, most):
     people = len(tracks)
-    gain = np.empty(tracks.shape[1])
+    gain = np.empty(tracks.shape[1], np.float32)
     changed = np.zeros(people, np.int64)  # the turn in which the ways of each person changed last
     for turn in range(1, most + 1):
         anything = False
@@ -254,7 +254,7 @@ def _try_listed(some, tracks, worth, now, lengths, fixed, index):
     time = np.zeros(people, np.int64)
     met = np.full(people, -1, np.int64)  # the last person whom each has met
     found, order = np.empty(people, np.int64), np.empty(people, np.int64)
-    gain = np.empty(ticks)
+    gain = np.empty(ticks, np.float32)
     changed = np.zeros(people, np.bool_)
     for p in np.flatnonzero(some):
         known = 0
