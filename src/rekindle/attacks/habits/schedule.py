@@ -374,7 +374,7 @@ def _agree(
             each.astype(np.int32, copy=False) for each in (aligned[best], *aligned[:best], *aligned[best + 1 :])
         ]
         if problem.flows is not None:
-            linked = follow_wishes(problem, ordered, sweeps=1)
+            linked = follow_wishes(problem, ordered, quick=True)
             for cuts in MANY_CUTS:  # ways along the flows have better segments than those that were tracked
                 linked = _relink(problem, plan, linked, plan.seed, cuts, stopped)
             ordered = [each.astype(np.int32) for each in _aligned(problem, [linked, *ordered], 0, rounds=1)]

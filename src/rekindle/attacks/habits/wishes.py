@@ -38,7 +38,7 @@ SCALINGS = 3
 
 
 def follow_wishes(
-    problem: Problem, wanted: Sequence[NDArray[np.integer]], *, sweeps: int = SWEEPS
+    problem: Problem, wanted: Sequence[NDArray[np.integer]], *, quick: bool = False
 ) -> NDArray[np.int32]:
     """Follow people along the flows to where they are wanted, as far as these allow.
 
@@ -48,8 +48,8 @@ def follow_wishes(
         The flows.
     wanted
         Where everyone is wanted, each (people, ticks) places with exact counts, people in the same order; they count alike.
-    sweeps
-        How often to pass through all ticks and back.
+    quick
+        Whether to weigh the flows once only, and leave out the exchanges.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def follow_wishes(
         np.arange(problem.ticks * places + 1),
     )
     weight = np.ones(len(flows.origin))
-    for _ in range(sweeps):
+    for _ in range(1 if quick else SWEEPS):
         for onwards in (True, False):
             _sweep(onwards, begin, flows.goal, flows.number, emitted, forward, backward, weight)
     likely = Likely(_join(forward, backward), rank)
@@ -89,7 +89,7 @@ def follow_wishes(
         likely,
         problem.lengths,
     )
-    return exchange_towards(tracks, wishes, problem.lengths, likely=likely)
+    return tracks if quick else exchange_towards(tracks, wishes, problem.lengths, likely=likely)
 
 
 def _neighbours(flows: TickFlows, places: int) -> NDArray[np.int64]:
@@ -203,7 +203,7 @@ def _sweep(onwards, begin, goal, number, emitted, forward, backward, weight):
     sides = np.empty((room, 2), np.int8)
     product = np.empty(room)
     ends = np.empty(people + 1, np.int64)
-    expected = np.zeros(len(weight))
+    expected, change = np.zeros(len(weight)), np.ones(len(weight))
     if onwards:
         for person in range(people):
             _emit(0, person, emitted, chance[person])
@@ -237,6 +237,7 @@ def _sweep(onwards, begin, goal, number, emitted, forward, backward, weight):
             for person in range(people):
                 total = 0.0
                 for one in range(ends[person], ends[person + 1]):
+                    product[one] *= change[flow[one]]
                     total += product[one]
                 scale = 1.0 / total if total > 1e-300 else 0.0
                 for one in range(ends[person], ends[person + 1]):
@@ -245,13 +246,11 @@ def _sweep(onwards, begin, goal, number, emitted, forward, backward, weight):
             highest = 0.0
             for k in range(low, high):
                 # A flow that nobody is expected to be in is one for people out of their places.
-                expected[k] = number[k] / expected[k] if expected[k] > 1e-3 else 1.0
-                weight[k] *= expected[k]
+                change[k] = number[k] / expected[k] if expected[k] > 1e-3 else 1.0
+                weight[k] *= change[k]
                 highest = max(highest, weight[k])
             for k in range(low, high):
                 weight[k] = max(weight[k] / highest, 1e-100)
-            for one in range(known):
-                product[one] *= expected[flow[one]]
         for person in range(people):
             message = forward[tick, person] if onwards else backward[tick - 1, person]
             message[:] = 0.0
