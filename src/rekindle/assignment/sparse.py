@@ -3,7 +3,8 @@
 An auction over short lists: every row keeps its few best columns and a bound that no unlisted column is below. Prices
 only rise, so the bound stays true; a row whose list is used up is scanned again, at the prices of the day. Rows that
 are alike share one list, columns that are alike one price. The prices are a dual solution, so that every answer comes
-with a proven gap, and rows that are left over when the gap is small enough are assigned among themselves.
+with a proven gap, and rows that are left over when the gap is small enough are assigned among themselves. Where a scan
+takes long and the gap is proven by a search of its own, the last rows rather use their lists beyond the bounds.
 """
 
 from __future__ import annotations
