@@ -40,7 +40,7 @@ CHEAPEST = 16
 """How many of the cheapest columns are listed for every row."""
 NEIGHBOURS = 100
 """How many rows that are left over with lists used up share what is left among themselves."""
-SLACK, LEAST_SLACK, LAST_SLACK = 0.1, 2.0, 200.0
+SLACK, LEAST_SLACK, LAST_SLACK = 0.1, 2.0, 500.0
 """How many steps worse than one that is not listed a column may be in an auction that is proven: the first number over
 the share of units that are left, but at least the second; for the last units the third."""
 LAST = 0.002
