@@ -29,9 +29,11 @@ class Matrix:
     costs: NDArray[np.float64]
     listed: int
     scans: int = 0
+    rows: int = 0
 
     def scan(self, rows: NDArray[np.int64], prices: NDArray[np.float64], slack: float) -> Candidates:
         self.scans += 1
+        self.rows += len(rows)
         values = self.costs[rows] + prices
         order = np.argsort(values, axis=1, kind="stable")
         best = order[:, : self.listed]
@@ -42,6 +44,9 @@ class Matrix:
 
     def between(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.costs[np.ix_(rows, columns)]
+
+    def prove(self, prices: NDArray[np.float64], least: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((self.costs + prices).min(axis=1))
 
 
 def optimum(costs: NDArray[np.float64], supply: NDArray[np.int64], capacity: NDArray[np.int64]) -> float:
@@ -92,6 +97,31 @@ def test_gap_is_proven_and_small_enough(
     found = assign_sparse(Matrix(costs, 3), supply, capacity, gap=gap, scale=1.0)
     check(found, costs, supply, capacity)
     assert found.gap <= gap
+
+
+@settings(deadline=None, max_examples=50)
+@given(problems(), st.floats(0.001, 0.5))
+def test_gap_is_proven_where_lists_are_used_beyond_their_bounds(
+    problem: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]], gap: float
+) -> None:
+    costs, supply, capacity = problem
+    costs = costs + 0.1
+    matrix = Matrix(costs, 3)
+    found = assign_sparse(matrix, supply, capacity, gap=gap, scale=1.0, prove=matrix.prove)
+    check(found, costs, supply, capacity)
+    assert found.gap <= gap
+
+
+def test_a_proof_saves_scans() -> None:
+    here, there = np.random.default_rng(6).random((2, 1000, 2)) ** [[[1.0, 1.0]], [[1.5, 1.5]]]
+    costs = np.hypot(*(here[:, None] - there).transpose(2, 0, 1))
+    ones = np.ones(1000, np.int64)
+    matrices = Matrix(costs, 10), Matrix(costs, 10)
+    for matrix, prove in zip(matrices, (None, matrices[1].prove), strict=True):
+        found = assign_sparse(matrix, ones, ones, gap=0.05, scale=0.05, prove=prove)
+        check(found, costs, ones, ones)
+        assert found.gap <= 0.05
+    assert matrices[1].rows < 0.7 * matrices[0].rows
 
 
 def test_real_costs_close_the_gap() -> None:

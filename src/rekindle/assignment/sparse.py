@@ -3,7 +3,8 @@
 An auction over short lists: every row keeps its few best columns and a bound that no unlisted column is below. Prices
 only rise, so the bound stays true; a row whose list is used up is scanned again, at the prices of the day. Rows that
 are alike share one list, columns that are alike one price. The prices are a dual solution, so that every answer comes
-with a proven gap, and rows that are left over when the gap is small enough are assigned among themselves.
+with a proven gap, and rows that are left over when the gap is small enough are assigned among themselves. Where a scan
+takes long and the gap is proven by a search of its own, the last rows rather use their lists beyond the bounds.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ CHEAPEST = 16
 """How many of the cheapest columns are listed for every row."""
 NEIGHBOURS = 100
 """How many rows that are left over with lists used up share what is left among themselves."""
+SLACK, LEAST_SLACK, LAST_SLACK = 0.1, 2.0, 500.0
+"""How many steps worse than one that is not listed a column may be in an auction that is proven: the first number over
+the share of units that are left, but at least the second; for the last units the third."""
+LAST = 0.002
+"""Which share of the units is placed last in an auction that is proven."""
 
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
@@ -85,7 +91,7 @@ class Costs(Protocol):
         """Costs of each of the rows with each of the columns: (len(rows), len(columns)) float64."""
 
 
-Prove = Callable[[NDArray[np.float64], NDArray[np.float64]], tuple[NDArray[np.int64], Candidates]]
+Prove = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -162,14 +168,15 @@ def assign_sparse(
     stop
         Asked between rounds; where it says True, the work ends with `Stopped`.
     prove
-        Where the bounds of `costs.scan` are guesses: given prices and a value for each row, the rows that have a column with
-        less cost plus price, and their best columns.
+        Given prices and the least cost plus price of each row over its list, that over all columns. Then bounds of
+        `costs.scan` may be guesses, and rows are scanned again far less often: the fewer units are left, the further beyond
+        its bound a list may be used, because few lose little in all.
     """
     auction = _Auction(costs, supply, capacity, np.zeros(len(capacity)) if prices is None else prices)
     step = scale / 20
-    allowed = min(leave, auction.units // 1000)
+    allowed = min(leave, auction.units // 1000) if prove is None else int(LAST * auction.units)
     while True:
-        for left in auction.rounds(step):
+        for left in auction.rounds(step, hasty=prove is not None):
             if progress is not None:
                 progress(auction.units - left, auction.units)
             if stop is not None and stop():
@@ -177,7 +184,8 @@ def assign_sparse(
             if left <= allowed:
                 break
         if prove is not None:
-            auction.prove(prove)
+            auction.place_last(step)
+            auction.proven = prove(auction.prices(), auction.listed_best())
         result = auction.complete(leave)
         if result.gap <= gap or step <= finest * scale:
             return result
@@ -254,28 +262,38 @@ class _Auction:
         """(columns,) float64, what a place costs in each column."""
         return np.asarray(self.price[self.begin[:-1]])
 
-    def rounds(self, step: float) -> Iterator[int]:
+    def rounds(self, step: float, *, hasty: bool = False) -> Iterator[int]:
         """Bid, and scan the rows whose lists are used up, until all units are placed; yields how many are not."""
         slack = step / 2
         self.proven = None
         while len(self.free):
-            parked = bid(
-                self.free, self.row, self.columns, self.listed, self.bound,
-                self.begin, self.price, self.owner, step, slack,
-            )  # fmt: skip
-            self.free = parked
-            yield len(parked)
-            if len(parked):
-                self._scan(np.unique(self.row[parked]), slack)
+            if hasty:
+                slack = step * max(SLACK * self.units / len(self.free), LEAST_SLACK)
+            self._bid(step, slack)
+            yield len(self.free)
+            if len(self.free):
+                self._scan(np.unique(self.row[self.free]), slack)
+
+    def place_last(self, step: float) -> None:
+        """Place what is left by the lists alone; the prices of that are forgotten, because they say little of other columns."""
+        prices = self.price.copy()
+        self._bid(step, LAST_SLACK * step)
+        self.price = prices
+
+    def _bid(self, step: float, slack: float) -> None:
+        self.free = bid(
+            self.free, self.row, self.columns, self.listed, self.bound,
+            self.begin, self.price, self.owner, step, slack,
+        )  # fmt: skip
 
     def _scan(self, rows: NDArray[np.int64], slack: float) -> None:
-        self._replace(rows, self.costs.scan(rows, self.prices(), slack))
-
-    def _replace(self, rows: NDArray[np.int64], listed: Candidates) -> None:
+        listed = self.costs.scan(rows, self.prices(), slack)
         self.columns[rows], self.listed[rows], self.bound[rows] = listed.columns, listed.costs, listed.bound
 
     def release(self, step: float) -> None:
         """Free the units that the smaller step does not bear, to bid again at the same prices."""
+        if self.proven is not None:
+            self._scan(np.flatnonzero(self.proven < self.listed_best()), 0.0)
         column = np.repeat(np.arange(len(self.capacity)), self.capacity)
         held = np.flatnonzero(self.owner >= 0)
         _release(
@@ -288,12 +306,6 @@ class _Auction:
         self.price[self.owner < 0] = self.prices()[column[self.owner < 0]]
         order = np.lexsort((self.owner >= 0, self.price, column))
         self.price, self.owner = self.price[order], self.owner[order]
-
-    def prove(self, prove: Prove) -> None:
-        """Look through all columns for better ones than those that are listed."""
-        rows, better = prove(self.prices(), self._listed())
-        self._replace(rows, better)
-        self.proven = self._listed()
 
     def keep(self, held: NDArray[np.int64]) -> None:
         """Give units that are left over what they held, while there is any of it."""
@@ -309,9 +321,9 @@ class _Auction:
 
     def _best(self) -> NDArray[np.float64]:
         """(rows,) float64, least cost plus price of every row over all columns, or less: the dual of the prices."""
-        return np.minimum(self._listed(), self.bound) if self.proven is None else self.proven
+        return np.minimum(self.listed_best(), self.bound) if self.proven is None else self.proven
 
-    def _listed(self) -> NDArray[np.float64]:
+    def listed_best(self) -> NDArray[np.float64]:
         """(rows,) float64, least cost plus price of every row over the listed columns."""
         best = np.empty(len(self.supply))
         prices = np.append(self.prices(), 0.0)

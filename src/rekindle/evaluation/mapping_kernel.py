@@ -21,7 +21,7 @@ from rekindle.model import AWAY, Trajectories
 from rekindle.progress import Progress
 
 ROWS_AT_ONCE = 256
-LISTED = 48
+LISTED = 96
 LEAF = 64
 BLOCKS, SUMS, FEW = 112, 40, 3
 PAIRS = 500
@@ -60,8 +60,6 @@ def _assign(
     capacity: NDArray[np.int64],
     gap: float,
     progress: Progress | None = None,
-    *,
-    proven: bool = True,
 ) -> SparseAssignment:
     """Assign groups of people; of very many, a part first, whose prices tell what those of all will be."""
     prices, scale = None, errors.typical()
@@ -69,7 +67,7 @@ def _assign(
         part = max(SAMPLE, min(len(rows), len(columns)) // PART)
         some, others = (each[np.linspace(0, len(each) - 1, part).astype(np.int64)] for each in (rows, columns))
         ones = np.ones(part, np.int64)
-        found = _assign(errors, sums, some, others, ones, ones, gap, proven=False)
+        found = _assign(errors, sums, some, others, ones, ones, gap)
         # What some row of the part would pay for a column: not the first, because prices that are too high never fall.
         offers = _Bounded(errors.exchanged(), sums, columns, some, -found.worth)
         offers.guess(-found.worth)
@@ -83,7 +81,7 @@ def _assign(
         bounded.guess(prices)
     return assign_sparse(
         bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress,
-        prove=bounded.prove if prices is not None and proven else None,
+        prove=None if prices is None else bounded.prove,
     )  # fmt: skip
 
 
@@ -332,15 +330,14 @@ class _Bounded:
         """
         return self._search(rows, prices, np.full(len(rows), np.inf), listed)
 
-    def prove(self, prices: NDArray[np.float64], least: NDArray[np.float64]) -> tuple[NDArray[np.int64], Candidates]:
-        """Find the rows that have a column whose value is below `least` of the row, and list their best; nothing is guessed.
+    def prove(self, prices: NDArray[np.float64], least: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Find the least value of each row that is below `least`, else that; nothing is guessed.
 
         Nor is it from now on: where a proof fails, the guesses may be why.
         """
         self.grow = 1.0, 1.0
-        everyone = np.arange(len(self.rows))
-        rows = everyone[self._search(everyone, prices, least, 1).columns[:, 0] >= 0]
-        return rows, self.search(rows, prices, LISTED)
+        found = self._search(np.arange(len(self.rows)), prices, least, 1)
+        return np.minimum(least, found.costs[:, 0] + prices[found.columns[:, 0]])
 
     def _search(
         self,
