@@ -204,7 +204,6 @@ def audit(
     attacks = make_attacks(attack, effort)
     priors = [read_prior(text) for text in prior or ()]
     defences = None if defence is None else [parse_defence(text) for text in defence if text.strip() != "none"]
-    shown: list[Path] = []
 
     def announce(ahead: Forecast) -> None:
         if cluster is None:
@@ -219,12 +218,11 @@ def audit(
             mark_folder(out, AUDIT, SENSITIVE)
         found.write_json(out / NUMBERS, names=names)
         found.to_html(out / REPORT, include_truth=include_truth, names=names)
-        shown.append(out / REPORT)
 
     with output(out, parents=True):
         if out.is_dir():
             begin_output(out, resume=resume)
-        with resumable("Audit", context, shown) as usual:
+        with resumable("Audit", context, REPORT) as usual:
             found = run_audit(
                 data,
                 truth=people_behind,
@@ -384,7 +382,7 @@ def make_attacks(names: Sequence[str] | None, effort: str | None) -> list[Attack
 
 
 @contextmanager
-def resumable(what: str, context: typer.Context, shown: Sequence[Path]) -> Iterator[dict[str, Any]]:
+def resumable(what: str, context: typer.Context, report: str) -> Iterator[dict[str, Any]]:
     """Show how far work on a dataset is, and what is kept of it if it ends before its end; gives the settings of all such work."""
     typed, tasks = context.params, context.params["out"] / TASKS
     usual = {name: typed[name] for name in ("seeds", "seed", "people", "time_budget", "workers", "cluster")}
@@ -393,7 +391,8 @@ def resumable(what: str, context: typer.Context, shown: Sequence[Path]) -> Itera
         with showing_progress(what, share=True) as progress:
             yield usual | {"progress": progress}
     except KeyboardInterrupt:
-        so_far = f" What they show so far is in {shown[-1]}." if shown else ""
+        shown = context.params["out"] / report
+        so_far = f" What they show so far is in {shown}." if shown.is_file() else ""
         note(f"Stopped. Finished tasks are in {tasks}.{so_far} Run the same command again to resume.")
         raise typer.Exit(STOPPED) from None
     except OSError:

@@ -117,7 +117,6 @@ def recommend(
         listed = data.locations if locations is None else read_locations(locations)
         data = data.with_locations(listed.declare_public())
     attacks = make_attacks(attack, effort)
-    shown: list[Path] = []
     check_new_folder(out, AUDIT, overwrite=True)
     results = [out / name for name in (RELEASE, f"{RELEASE}.defences.json", PLACES, NUMBERS, REPORT)]
     if results[0].exists() and not overwrite:
@@ -144,10 +143,9 @@ def recommend(
         commands = {} if found.chosen is None else _commands(found, dataset, context)
         found.write_json(out / CHOICE, commands=commands)
         found.to_html(out / FRONTIER)
-        shown.append(out / FRONTIER)
 
     with output(out, parents=True):
-        with resumable("Search", context, shown) as usual:
+        with resumable("Search", context, FRONTIER) as usual:
             found = run_recommend(
                 data,
                 max_exposed=max_exposed,
