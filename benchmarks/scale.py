@@ -176,11 +176,8 @@ def main():
             "processor time over people": exponent(grown, "people", "cpu_s"),
             "processor time with a third away": gone["cpu_s"] / grown[-1]["cpu_s"],
         }
-        week = plain | {
-            "attack": attack,
-            "people": sizes[-1],
-            "days": 7,
-        }  # a day with flows goes on from the one before
+        # A day with flows goes on from the one before, so that two days say little.
+        week = plain | {"attack": attack, "people": sizes[-1], "days": 7}
         counted = grown[-1] if options.full else apart(**week) | {"vary": "week"}
         along = apart(**week | {"flows": True}) | {"vary": "flows"}
         rows += [along] if options.full else [counted, along]

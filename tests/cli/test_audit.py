@@ -131,6 +131,26 @@ def test_leaves_other_folders_alone(folder, tmp_path):
     assert "is a file, not a folder" in run(folder / "known", "--out", tmp_path / "file").err
 
 
+def test_an_older_report_is_not_what_a_stopped_audit_shows(folder, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def stop(*data, **settings):
+        raise KeyboardInterrupt
+
+    def stop_later(*data, **settings):
+        (out / "report.html").write_text("new")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rekindle.cli.audit.run_audit", stop_later)
+    assert "What they show so far is in" in run(folder / "known", "--out", out).err
+    monkeypatch.setattr("rekindle.cli.audit.run_audit", stop)
+    found = run(folder / "known", "--out", out)
+    assert found.code == 130
+    assert "Run the same command again to resume." in found.err
+    assert "so far" not in found.err
+
+
 @pytest.mark.slow
 def test_stopped_by_hand(tmp_path):
     truth = rk.SyntheticCity(people=60, days=5, step="10min").trajectories()

@@ -387,12 +387,14 @@ def resumable(what: str, context: typer.Context, report: str) -> Iterator[dict[s
     typed, tasks = context.params, context.params["out"] / TASKS
     usual = {name: typed[name] for name in ("seeds", "seed", "people", "time_budget", "workers", "cluster")}
     usual |= {"name": typed["dataset"].resolve().name, "command": command_line(context.obj), "cache": tasks}
+    shown = typed["out"] / report
+    earlier = shown.stat().st_mtime_ns if shown.is_file() else None  # of an audit that may have been another
     try:
         with showing_progress(what, share=True) as progress:
             yield usual | {"progress": progress}
     except KeyboardInterrupt:
-        shown = context.params["out"] / report
-        so_far = f" What they show so far is in {shown}." if shown.is_file() else ""
+        new = shown.is_file() and shown.stat().st_mtime_ns != earlier
+        so_far = f" What they show so far is in {shown}." if new else ""
         note(f"Stopped. Finished tasks are in {tasks}.{so_far} Run the same command again to resume.")
         raise typer.Exit(STOPPED) from None
     except OSError:
