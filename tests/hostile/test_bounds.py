@@ -1,5 +1,6 @@
 """Files that would unfold to gigabytes, take minutes or never end are refused at once."""
 
+import io
 import json
 import subprocess
 import sys
@@ -160,4 +161,4 @@ def test_an_archive_with_other_things_than_arrays(tmp_path):
 )
 def test_parquet_headers_that_lie(content, word):
     with pytest.raises(rk.errors.InvalidFile, match=word):
-        check_parquet(Path("a.parquet"), content)
+        check_parquet(Path("a.parquet"), io.BytesIO(content))

@@ -1,6 +1,7 @@
 """Files that came from elsewhere: what they are and what they expand to is checked before they are read."""
 
 import gzip
+import io
 import os
 import shutil
 
@@ -54,13 +55,13 @@ def test_packed_tables(tmp_path, monkeypatch):
 )
 def test_headers_that_lie(content, words):
     with pytest.raises(ValueError, match=words):
-        _Thrift(content, 0, len(content)).struct()
+        _Thrift(io.BytesIO(content), 0, len(content)).struct()
 
 
 def test_a_header_by_hand():
     # Field 1: true; 2: byte 7; 4: -3; 5: 8 bytes passed over; 6: text passed over; 7: list of two; 40: a struct.
     content = b"\x11\x13\x07\x25\x05\x17" + bytes(8) + b"\x18\x02hi\x19\x25\x02\x04\x0c\x50\x12\x00\x00"
-    found = _Thrift(content, 0, len(content)).struct()
+    found = _Thrift(io.BytesIO(content), 0, len(content)).struct()
     assert found == {1: True, 2: 7, 4: -3, 5: None, 6: None, 7: [1, 2], 40: {1: False}}
 
 
@@ -69,9 +70,9 @@ def test_a_parquet_file_that_was_cut_is_refused(tmp_path, damage):
     path = tmp_path / "a.parquet"
     pl.DataFrame({"a": np.arange(50)}).write_parquet(path)
     content = path.read_bytes()
-    check_parquet(path, content)
+    check_parquet(path, io.BytesIO(content))
     with pytest.raises(InvalidFile, match="parquet"):
-        check_parquet(path, damage(content))
+        check_parquet(path, io.BytesIO(damage(content)))
 
 
 def test_what_is_no_file_is_refused(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import mmap
 import os
 import stat
 import zipfile
@@ -149,9 +148,8 @@ def check_table(path: Path) -> bytes:
     with reading(path, "table"), open(path, "rb") as file:
         head = file.read(4)
         if head == b"PAR1" or path.name.lower().endswith(".parquet"):
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                check_parquet(path, content)
-                return b""
+            check_parquet(path, file)
+            return b""
         kind = packed_as(head)
         if kind not in (None, "gzip"):
             raise InvalidFile(path, f"it is compressed with {kind}; unpack it, or use gzip.")
@@ -224,14 +222,15 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 class _Thrift:
     """Reads the compact form of Thrift, in which the headers of a parquet file are written, into dicts by field."""
 
-    def __init__(self, content: bytes | mmap.mmap, at: int, end: int) -> None:
-        self.content, self.at, self.end = content, at, end
+    def __init__(self, file: BinaryIO, at: int, end: int) -> None:
+        self.file, self.at, self.end = file, at, end
+        file.seek(at)
 
     def byte(self) -> int:
         if not 0 <= self.at < self.end:
             raise ValueError("a header goes beyond its end")
         self.at += 1
-        return self.content[self.at - 1]
+        return self.file.read(1)[0]
 
     def varint(self) -> int:
         value = shift = 0
@@ -250,7 +249,7 @@ class _Thrift:
     def skip(self, length: int) -> None:
         if length > self.end - self.at:
             raise ValueError("a header goes beyond its end")
-        self.at += length
+        self.at = self.file.seek(self.at + length)
 
     def value(self, kind: int, depth: int) -> Any:
         if kind in (1, 2):
@@ -288,20 +287,25 @@ class _Thrift:
         return fields
 
 
-def check_parquet(path: Path, content: bytes | mmap.mmap) -> None:
+def check_parquet(path: Path, file: BinaryIO) -> None:
     """Refuse a parquet file whose pages declare more than the file can be trusted to hold.
 
     Polars allocates what the headers of the pages declare, so that these are added up first. By hand: libraries that read
-    the footer believe it, and none lists the pages.
+    the footer believe it, and none lists the pages. The file is not mapped into memory: the headers are everywhere in it, and
+    the system would count what lies around them, nearly all of it, as memory of this process.
     """
-    size = len(content)
     with reading(path, "parquet"):
-        if size < 12 or content[:4] != b"PAR1" or content[-4:] != b"PAR1":
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        head = file.read(4)
+        file.seek(max(size - 8, 0))
+        tail = file.read(8)
+        if size < 12 or head != b"PAR1" or tail[4:] != b"PAR1":
             raise ValueError("it does not begin and end as parquet does; was it cut off?")
-        length = int.from_bytes(content[-8:-4], "little")
+        length = int.from_bytes(tail[:4], "little")
         if length > size - 12:
             raise ValueError(f"its footer of {length} bytes is longer than the file")
-        footer = _Thrift(content, size - 8 - length, size - 8).struct()
+        footer = _Thrift(file, size - 8 - length, size - 8).struct()
         unfolded = 0
         for group in footer[4]:
             if len(group[1]) > MOST_COLUMNS:
@@ -309,17 +313,17 @@ def check_parquet(path: Path, content: bytes | mmap.mmap) -> None:
             for chunk in group[1]:
                 meta = chunk[3]
                 first = min(meta[9], meta.get(11) or meta[9])
-                unfolded += _unfolded_pages(content, first, first + meta[7]) + 16 * max(group[3], 0)
+                unfolded += _unfolded_pages(file, size, first, first + meta[7]) + 16 * max(group[3], 0)
         check_unfolded(path, max(unfolded, 16 * footer[3]), size)
 
 
-def _unfolded_pages(content: bytes | mmap.mmap, at: int, end: int) -> int:
+def _unfolded_pages(file: BinaryIO, size: int, at: int, end: int) -> int:
     """Bytes that the pages of a column unfold to by their headers: unpacked, and then 16 for each value."""
-    if not 4 <= at <= end <= len(content):
+    if not 4 <= at <= end <= size:
         raise ValueError("a column lies outside of the file")
     unfolded = 0
     while at < end:
-        header = _Thrift(content, at, end)
+        header = _Thrift(file, at, end)
         page = header.struct()
         values = [page[kind][1] for kind in (5, 7, 8) if kind in page]
         if page[2] < 0 or page[3] < 0 or min(values, default=0) < 0:

@@ -57,7 +57,7 @@ def read_pieces(path: str | Path, *, within: Path | None = None, rows: int | Non
         found = "a parquet file" if parquet else "not a parquet file"
         raise InvalidFile(path, f"the content is {found}, but the name ends in {path.suffix!r}.")
     if parquet:
-        check_parquet(path, content)
+        check_parquet(path, io.BytesIO(content))
         with reading(path, "parquet"):
             height = int(pl.scan_parquet(content).select(pl.len()).collect().item())
     else:
