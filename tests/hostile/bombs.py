@@ -121,7 +121,7 @@ def main() -> None:
     """Read each in turn and print, a line each, its name, the error, the CPU seconds and by how many bytes memory grew."""
     for name, read in bombs(Path(sys.argv[1])):
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        before, begin = _memory("VmRSS"), time.process_time()
+        before, begin = memory("VmRSS"), time.process_time()
         try:
             read()
             found = "read"
@@ -129,10 +129,11 @@ def main() -> None:
             found = f"{type(error).__name__}: {error}"
         except BaseException as error:
             found = f"CRASH {type(error).__name__}: {error}"
-        print(json.dumps([name, found[:300], time.process_time() - begin, _memory("VmHWM") - before]), flush=True)
+        print(json.dumps([name, found[:300], time.process_time() - begin, memory("VmHWM") - before]), flush=True)
 
 
-def _memory(what: str) -> int:
+def memory(what: str) -> int:
+    """Bytes that the system counts as memory of this process: `VmRSS`, or its peak `VmHWM`."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(what))
     return int(line.split()[1]) * 1024
 

@@ -4,10 +4,12 @@ import gzip
 import io
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.hostile.bombs import memory
 
 import rekindle as rk
 from rekindle.errors import InvalidFile
@@ -73,6 +75,16 @@ def test_a_parquet_file_that_was_cut_is_refused(tmp_path, damage):
     check_parquet(path, io.BytesIO(content))
     with pytest.raises(InvalidFile, match="parquet"):
         check_parquet(path, io.BytesIO(damage(content)))
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is measured on Linux only")
+def test_a_large_parquet_file_takes_no_memory_to_check(tmp_path):
+    path, values = tmp_path / "a.parquet", np.random.default_rng(0).random(2**22)
+    pl.DataFrame({"a": values}).write_parquet(path, compression="uncompressed", data_page_size=2**15)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = memory("VmRSS")
+    check_table(path)
+    assert memory("VmHWM") - before < path.stat().st_size / 8
 
 
 def test_what_is_no_file_is_refused(tmp_path):
