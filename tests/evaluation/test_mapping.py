@@ -110,6 +110,15 @@ def test_a_sample_guesses_the_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.gap <= 1.1e-3
 
 
+def test_a_part_of_the_units_has_as_many_of_each_group_as_all_have() -> None:
+    units = np.array([1, 500, 2, 0, 97])
+    groups, many = mapping_kernel._part(units, 60)
+    assert many.sum() == 60
+    taken = np.zeros(5)
+    taken[groups] = many
+    np.testing.assert_allclose(taken, units / 10, atol=1)
+
+
 def test_similar_people_come_together() -> None:
     points = np.random.default_rng(0).random((3, 1000)).astype(np.float32)
     # Two coordinates, and the price.

@@ -64,10 +64,10 @@ def _assign(
     """Assign groups of people; of very many, a part first, whose prices tell what those of all will be."""
     prices, scale = None, errors.typical()
     if min(len(rows), len(columns)) > 4 * SAMPLE:
-        part = max(SAMPLE, min(len(rows), len(columns)) // PART)
-        some, others = (each[np.linspace(0, len(each) - 1, part).astype(np.int64)] for each in (rows, columns))
-        ones = np.ones(part, np.int64)
-        found = _assign(errors, sums, some, others, ones, ones, gap)
+        part = max(SAMPLE, int(supply.sum()) // PART)
+        (some, few), (others, room) = (_part(supply, part), _part(capacity, part))
+        some = rows[some]
+        found = _assign(errors, sums, some, columns[others], few, room, gap)
         # What some row of the part would pay for a column: not the first, because prices that are too high never fall.
         offers = _Bounded(errors.exchanged(), sums, columns, some, -found.worth)
         offers.guess(-found.worth)
@@ -83,6 +83,12 @@ def _assign(
         bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress,
         prove=None if prices is None else bounded.prove,
     )  # fmt: skip
+
+
+def _part(units: NDArray[np.int64], part: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Take so many units of groups, evenly spread: the groups, and how many of each."""
+    chosen = np.repeat(np.arange(len(units)), units)[np.linspace(0, units.sum() - 1, part).astype(np.int64)]
+    return np.unique(chosen, return_counts=True)
 
 
 def _group(sums: _Sums, cells: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
