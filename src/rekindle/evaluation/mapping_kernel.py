@@ -79,10 +79,11 @@ def _assign(
     bounded = _Bounded(errors, sums, rows, columns, prices)
     if prices is not None:
         bounded.guess(prices)
+    # People who are away are alike for many others, who would be searched for over and over.
+    prove = None if prices is None and not errors.price else bounded.prove
     return assign_sparse(
-        bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress,
-        prove=None if prices is None else bounded.prove,
-    )  # fmt: skip
+        bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress, prove=prove
+    )
 
 
 def _part(units: NDArray[np.int64], part: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
