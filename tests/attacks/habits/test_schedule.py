@@ -121,7 +121,7 @@ def test_the_plan_numbers_its_answers(problem):
     assert (made.groups, made.members, made.answers) == (6, 4, 24)
     assert made.parts >= 30
     assert [list(made.group(number)) for number in (24, 29)] == [[0, 1, 2, 3], [20, 21, 22, 23]]
-    assert made.proposals == 110 * problem.people
+    assert made.proposals == 440 * problem.people
     assert (made.group_rounds, made.final_rounds, made.link_rounds) == (3, 4, 20)
     low = schedule.Schedule.of(problem, "low", 0)
     assert (low.groups, low.answers) == (0, 4)

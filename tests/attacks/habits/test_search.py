@@ -49,7 +49,7 @@ def plain_score(row, problem, model):
             seen = last
             total += math.log((moved[last, here] + MOVE_WEIGHT * usual) / (left[last] + MOVE_WEIGHT))
             total += math.log(
-                (stayed[last, kind] + DWELL_WEIGHT * model.dwells[last, kind]) / (left[last] + DWELL_WEIGHT)
+                (stayed[last, kind] + DWELL_WEIGHT * model.dwells[last, kind]) / (left[last] + DWELL_WEIGHT) / 2**kind
             )
             moved[last, here] += 1
             left[last] += 1

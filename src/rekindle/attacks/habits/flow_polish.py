@@ -15,6 +15,7 @@ from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.flows import TickFlows
 from rekindle.attacks.habits.polish import (
     HOURS,
+    MOVE_WEIGHT,
     OBSERVATIONS_PER_DAY,
     Profile,
     chances,
@@ -25,7 +26,7 @@ from rekindle.attacks.habits.polish import (
     stay_chances,
 )
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.habits.search import MOVE_WEIGHT, HabitModel
+from rekindle.attacks.habits.search import HabitModel
 from rekindle.attacks.meetings import exchange_until_likely
 
 __all__ = ["flow_sweep_work", "polish_flows", "project_votes"]

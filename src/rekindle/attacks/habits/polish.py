@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from rekindle.assignment.kernels import compiled
 from rekindle.attacks.habits.problem import Problem
-from rekindle.attacks.habits.search import MOVE_WEIGHT, HabitModel
+from rekindle.attacks.habits.search import HabitModel
 from rekindle.attacks.habits.track import assign
 
 __all__ = ["Profile", "Rates", "fits", "polish", "sweep_work"]
 
 HOURS = 24
+MOVE_WEIGHT = 2.0
+"""How many moves everybody's moves count for, beside a person's own."""
 OBSERVATIONS_PER_DAY = 22.0
 """How many independent looks at a person's place a day is worth."""
 MOST_STATES = 80_000_000

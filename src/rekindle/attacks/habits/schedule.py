@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,8 @@ class Effort:
 
 EFFORTS = {
     "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 5),
-    "normal": Effort(6, 4, 18, 110, 5e8, 3e11, 312, 4, 6, 7.5),
-    "high": Effort(16, 4, 36, 110, 3e9, 2e12, 1_500, 12, 12, 20),
+    "normal": Effort(6, 4, 18, 440, 5e8, 3e11, 312, 4, 6, 7.5),
+    "high": Effort(16, 4, 36, 440, 3e9, 2e12, 1_500, 12, 12, 20),
 }
 
 MOST_PEOPLE_AT_ONCE = 800
@@ -81,6 +81,12 @@ MANY_CUTS = (2, 4)
 MANY_ROUNDS = 3
 VOTER_ROUNDS = 1
 """The same for many people: each answer in both ways, one after the other, each segment so often, and those of the voters less."""
+GROUP_PROPOSALS = 3
+"""How many times the exchanges of an answer the answer of a group tries."""
+GROUP_BINS = 0.4
+"""What places by time of day weigh there, beside their weight in the other answers: real people are less punctual than answers."""
+HEAT, HOTTEST = 150.0, 8.0
+"""The more exchanges there are, the hotter they begin: by 1 for so many per person, up to the hottest."""
 FIRST_SWEEPS = 6
 FINAL_ROUNDS = 4
 
@@ -116,7 +122,7 @@ class Schedule:
     voters
         Tracks in doubt.
     proposals
-        Exchanges tried for each answer.
+        Exchanges tried for each answer; for one of a group, `GROUP_PROPOSALS` times as many.
     link_rounds
         At most how often each segment is linked again.
     block_people
@@ -160,8 +166,8 @@ class Schedule:
             )
         moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
         groups = much.groups if much.groups > 1 else 0
-        chains = max(1, groups) * much.members + groups
-        each = (1 + REDEAL) * (20 + problem.ticks / 8 + 2 * moves / people)
+        chains = max(1, groups) * much.members + GROUP_PROPOSALS * groups
+        each = (1 + REDEAL) * (20 + problem.ticks / 40 + 2 * moves / people)
         work = sweep_work(problem) if problem.flows is None else flow_sweep_work(problem)
         sweeps = much.polish_work / max(1.0, work)
         final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
@@ -347,11 +353,16 @@ def vote(problem: Problem, tracks: NDArray[np.int32], voters: Sequence[Answer]) 
 def _search(
     problem: Problem, plan: Schedule, tracks: NDArray[np.int32], number: int, stopped: Callable[[], bool]
 ) -> Answer | None:
-    chain = SwapSearch(problem, plan.model, tracks, generator(_seed(plan.seed, number), 3))
-    for done in range(0, plan.proposals, BATCH):
+    model, proposals = plan.model, plan.proposals
+    if number >= plan.answers:
+        model, proposals = replace(model, log_bin=GROUP_BINS * model.log_bin), GROUP_PROPOSALS * proposals
+    chain = SwapSearch(problem, model, tracks, generator(_seed(plan.seed, number), 3))
+    hot = min(max(1.0, proposals / problem.people / HEAT), HOTTEST)
+    for done in range(0, proposals, BATCH):
         if stopped():
             return None
-        chain.run(min(BATCH, plan.proposals - done))
+        batch = min(BATCH, proposals - done)
+        chain.run(batch, hot=hot ** (1 - done / proposals), cold=hot ** (1 - (done + batch) / proposals))
     return Answer(chain.tracks, chain.score)
 
 

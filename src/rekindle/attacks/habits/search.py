@@ -21,9 +21,9 @@ from rekindle.attacks.moves import MoveModel
 __all__ = ["HabitModel", "SwapSearch"]
 
 DWELL_CLASSES = 12
-MOVE_WEIGHT = 2.0
-"""How many moves everybody's moves count for, beside a person's own."""
-DWELL_WEIGHT = 2.0
+MOVE_WEIGHT = 4.0
+DWELL_WEIGHT = 16.0
+"""How many moves and stays everybody's count for, beside a person's own: hardly anyone has lengths of stay of their own."""
 PLACE_PRIOR = 0.05
 BIN_PRIOR = 0.02
 REDEAL = 0.25
@@ -126,7 +126,11 @@ def _pool(
 
 @compiled()
 def _dwell_class(length: int) -> int:
-    return min(DWELL_CLASSES - 1, int(math.log2(length)))
+    kind = 0
+    while length > 1 and kind < DWELL_CLASSES - 1:
+        length >>= 1
+        kind += 1
+    return kind
 
 
 @compiled()
@@ -219,6 +223,7 @@ def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
     dwells = habits[1]
     places = len(dwells)
     total = 0.0
+    chance = 1.0
     since = 0
     last = np.int64(-1)
     for tick in range(ticks):
@@ -229,13 +234,16 @@ def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
             slot = _slot(keys[0], a * places + b)
             keys[0, slot] = a * places + b
             kind = _dwell_class(starts[tick] - since)
-            total += math.log(
-                (often[0, slot] + MOVE_WEIGHT * _usual(a, b, last, habits)) / (left[0, a] + MOVE_WEIGHT)
+            # A stay of a class is of one length among 2^class.
+            chance *= (
+                (often[0, slot] + MOVE_WEIGHT * _usual(a, b, last, habits))
+                * (stays[0, a * DWELL_CLASSES + kind] + DWELL_WEIGHT * dwells[a, kind])
+                / ((left[0, a] + MOVE_WEIGHT) * (left[0, a] + DWELL_WEIGHT) * (1 << kind))
             )
+            if chance < 1e-200:
+                total += math.log(chance)
+                chance = 1.0
             last = np.int64(a)
-            total += math.log(
-                (stays[0, a * DWELL_CLASSES + kind] + DWELL_WEIGHT * dwells[a, kind]) / (left[0, a] + DWELL_WEIGHT)
-            )
             often[0, slot] += 1
             left[0, a] += 1
             stays[0, a * DWELL_CLASSES + kind] += 1
@@ -247,7 +255,7 @@ def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
             at[0, a] += 1
             at_bin[0, cell] += 1
     _forget(row, samples, places, tables, np.int64(0))
-    return total
+    return total + math.log(chance)
 
 
 @compiled()
@@ -321,7 +329,7 @@ def _presence(side, place, own, first, last, bins, log_place, log_bin, at, at_bi
 
 @compiled()
 def _leaving(side, a, b, last, length, own_a, own_b, own_kind, habits, tables):
-    """Score a move from a to b after a stay, given all others of that person.
+    """Chance of a move from a to b after a stay, given all others of that person.
 
     The person now moves from own_a to own_b at this moment (the same twice: does not move), after a stay of own_kind.
     """
@@ -338,10 +346,10 @@ def _leaving(side, a, b, last, length, own_a, own_b, own_kind, habits, tables):
             n -= 1
         if kind == own_kind:
             stay -= 1
-    return math.log(
+    return (
         (n + MOVE_WEIGHT * _usual(a, b, last, habits))
         * (stay + DWELL_WEIGHT * dwells[a, kind])
-        / ((out + MOVE_WEIGHT) * (out + DWELL_WEIGHT))
+        / ((out + MOVE_WEIGHT) * (out + DWELL_WEIGHT) * (1 << kind))
     )
 
 
@@ -397,10 +405,11 @@ def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tabl
                     if before != state and (meeting or (meet and cell[0] != cell[1])):
                         continue
                     gain = best[before]
+                    chance = 1.0
                     for side in range(2):
                         a, b = cell[side ^ before], goal[side ^ state]
                         if a != b:
-                            gain += _leaving(
+                            chance *= _leaving(
                                 side,
                                 a,
                                 b,
@@ -412,7 +421,9 @@ def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tabl
                                 habits,
                                 tables,
                             )
-                    if before != state:
+                    if chance != 1.0:
+                        gain += math.log(chance)
+                    if before != state and noise > 0.0:
                         gain += noise * gumbel(random)
                     if gain > best_next[state]:
                         best_next[state] = gain
@@ -428,7 +439,9 @@ def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tabl
             for side in range(2):
                 best[0] += _presence(side, goal[side], own, first, last, bins, log_place, log_bin, at, at_bin)
                 best[1] += _presence(side, goal[side ^ 1], False, first, last, bins, log_place, log_bin, at, at_bin)
-            best[1] += noise * (gumbel(random) - gumbel(random))
+            if noise > 0.0:
+                drawn = uniform(random)
+                best[1] += noise * math.log(drawn / (1.0 - drawn))
     for side in range(2):
         _forget(rows[side], samples, places, tables, side)
     state = 0 if best[0] >= best[1] else 1
@@ -467,8 +480,11 @@ def _anneal(
     people, ticks = tracks.shape
     work = (np.empty(ticks + 1, np.int64), np.empty((ticks, 2), np.int8))
     others = np.empty(people, np.int64)
-    rows = np.empty((2, ticks), np.int32)
-    new = np.empty((2, ticks), np.int32)
+    begin = np.empty(ticks + 1, np.int64)
+    all_rows = np.empty((2, ticks), np.int32)
+    all_new = np.empty((2, ticks), np.int32)
+    all_starts = np.empty(ticks + 1, np.int64)
+    all_samples = np.empty(ticks + 1, np.int64)
     taken = 0
     for proposal in range(proposals):
         temperature = hot * (cold / hot) ** (proposal / max(1, proposals - 1))
@@ -482,22 +498,32 @@ def _anneal(
         if found == 0:
             continue
         q = others[whole(random, found)]
-        rows[0] = tracks[p]
-        rows[1] = tracks[q]
-        if uniform(random) < redeal:
+        # Both ways change only where a piece begins, however they are split.
+        pieces = _pieces(tracks[p], tracks[q], begin)
+        rows, new = all_rows[:, :pieces], all_new[:, :pieces]
+        for piece in range(pieces):
+            rows[0, piece], rows[1, piece] = tracks[p, begin[piece]], tracks[q, begin[piece]]
+        for piece in range(pieces + 1):
+            all_starts[piece], all_samples[piece] = starts[begin[piece]], samples[begin[piece]]
+        times, sampled = all_starts[: pieces + 1], all_samples[: pieces + 1]
+        redealt = uniform(random) < redeal
+        if redealt:
             # Redistribute all from what the two did in a part of the time; else one habit cannot move without the others.
             length = max(1, int(ticks * math.exp(math.log(0.05) * uniform(random))) // 2)
             first = whole(random, ticks - length + 1)
-            window = (first, first + length)
+            window = (
+                np.int64(np.searchsorted(begin[:pieces], first, side="right")) - 1,
+                np.int64(np.searchsorted(begin[:pieces], first + length)),
+            )
             _split(
-                rows, window, starts, samples, bins, habits, log_place, log_bin, tables, meet, 0.0, random, work, new
+                rows, window, times, sampled, bins, habits, log_place, log_bin, tables, meet, 0.0, random, work, new
             )
             rows[:] = new
         changes = _split(
             rows,
-            (np.int64(0), ticks),
-            starts,
-            samples,
+            (np.int64(0), np.int64(pieces)),
+            times,
+            sampled,
             bins,
             habits,
             log_place,
@@ -509,15 +535,29 @@ def _anneal(
             work,
             new,
         )
-        if not changes and np.array_equal(rows[0], tracks[p]):
+        if not (changes or redealt):
             continue
-        one = _score(new[0], starts, samples, bins, habits, log_place, log_bin, tables)
-        two = _score(new[1], starts, samples, bins, habits, log_place, log_bin, tables)
+        one = _score(new[0], times, sampled, bins, habits, log_place, log_bin, tables)
+        two = _score(new[1], times, sampled, bins, habits, log_place, log_bin, tables)
         gain = one + two - scores[p] - scores[q]
         if gain >= 0 or uniform(random) < math.exp(gain / temperature):
-            tracks[p] = new[0]
-            tracks[q] = new[1]
+            for piece in range(pieces):
+                tracks[p, begin[piece] : begin[piece + 1]] = new[0, piece]
+                tracks[q, begin[piece] : begin[piece + 1]] = new[1, piece]
             scores[p] = one
             scores[q] = two
             taken += 1
     return taken
+
+
+@compiled()
+def _pieces(one, other, begin):
+    """Find where either way changes: fills in where each piece begins, and the end; gives how many there are."""
+    pieces = 1
+    begin[0] = 0
+    for tick in range(1, len(one)):
+        if one[tick] != one[tick - 1] or other[tick] != other[tick - 1]:
+            begin[pieces] = tick
+            pieces += 1
+    begin[pieces] = len(one)
+    return pieces
