@@ -29,7 +29,7 @@ DIGESTS = [
     ("large", rk.Enhanced(), "8234a451de4cc2f01871"),
     ("large", rk.Enhanced(seed=2), "5c6004fc6656d6e327f7"),
 ]
-HABITS = [(0, "c58f4b5a68053507a48a", "cf5026ceb60407696c99"), (4, "006c85429384077ec640", "022c2782587ac30e7776")]
+HABITS = [(0, "f479e03e98b582131ced", "42b70f697be0b62cf923"), (4, "7d4c97b03d3fdeac4179", "32cdc70f9acc4a5e7270")]
 PROCESSOR = "znver4"
 """Habits decides by sums of logarithms, whose last bit is the processor's own."""
 

@@ -13,8 +13,6 @@ from rekindle.attacks.habits.problem import count
 from rekindle.attacks.habits.rng import generator
 from rekindle.attacks.habits.search import (
     BIN_PRIOR,
-    DWELL_WEIGHT,
-    MOVE_WEIGHT,
     PLACE_PRIOR,
     HabitModel,
     SwapSearch,
@@ -47,10 +45,12 @@ def plain_score(row, problem, model):
             if last == problem.away and seen is not None:
                 usual = (1 - model.back) * usual + model.back * (here == seen)
             seen = last
-            total += math.log((moved[last, here] + MOVE_WEIGHT * usual) / (left[last] + MOVE_WEIGHT))
-            total += math.log(
-                (stayed[last, kind] + DWELL_WEIGHT * model.dwells[last, kind]) / (left[last] + DWELL_WEIGHT) / 2**kind
-            )
+            trust, lengths = (2, 2), 1
+            if problem.away < 0 and problem.flows is None:
+                trust, lengths = (4, 16), 2**kind
+            total += math.log((moved[last, here] + trust[0] * usual) / (left[last] + trust[0]))
+            stay = (stayed[last, kind] + trust[1] * model.dwells[last, kind]) / (left[last] + trust[1])
+            total += math.log(stay / lengths)
             moved[last, here] += 1
             left[last] += 1
             stayed[last, kind] += 1

@@ -154,7 +154,7 @@ class Habits(Attack):
         much, people = EFFORTS[self.effort], counts.people
         if people > MOST_PEOPLE_AT_ONCE:
             return float(much.many_seconds * (people / 1000) ** 1.2 * (counts.steps / 336) ** 1.2)
-        return float(much.seconds * (people / 1000) ** 1.4 * (counts.steps / 336) ** 0.6)
+        return float(much.seconds * (people / 1000) ** much.growth * (counts.steps / 336) ** 0.6)
 
     def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
         return HabitsRun(self, locations, calendar, people, progress)

@@ -41,8 +41,9 @@ class Effort:
     search_work, polish_work
         At most how much work in all: pieces of ways looked at, and products in the sweeps of the polish. Large problems
         get fewer exchanges and sweeps.
-    seconds
-        About how long it takes on one ordinary core for 1,000 people and 336 steps, up to `MOST_PEOPLE_AT_ONCE` people.
+    seconds, growth
+        About how long it takes on one ordinary core for 1,000 people and 336 steps, up to `MOST_PEOPLE_AT_ONCE` people, and with
+        which power of the people it grows: less where the most work in all is soon reached.
     many_answers, many_voters
         How many answers and voters there are for more people, who are not searched, and polished in blocks.
     many_seconds
@@ -56,15 +57,16 @@ class Effort:
     search_work: float
     polish_work: float
     seconds: float
+    growth: float
     many_answers: int
     many_voters: int
     many_seconds: float
 
 
 EFFORTS = {
-    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 2, 4, 5),
-    "normal": Effort(6, 4, 18, 440, 5e8, 3e11, 312, 4, 6, 7.5),
-    "high": Effort(16, 4, 36, 440, 3e9, 2e12, 1_500, 12, 12, 20),
+    "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 1.4, 2, 4, 5),
+    "normal": Effort(6, 4, 18, 440, 5e8, 3e11, 300, 1.0, 4, 6, 7.5),
+    "high": Effort(16, 4, 36, 440, 3e9, 2e12, 1_500, 1.2, 12, 12, 20),
 }
 
 MOST_PEOPLE_AT_ONCE = 800
@@ -81,8 +83,10 @@ MANY_CUTS = (2, 4)
 MANY_ROUNDS = 3
 VOTER_ROUNDS = 1
 """The same for many people: each answer in both ways, one after the other, each segment so often, and those of the voters less."""
+SHORT = 110
+"""Exchanges a person at most where people are away at times, or flows are known: there the search is not longer, nor hot."""
 GROUP_PROPOSALS = 3
-"""How many times the exchanges of an answer the answer of a group tries."""
+"""Elsewhere, how many times the exchanges of an answer the answer of a group tries."""
 GROUP_BINS = 0.4
 """What places by time of day weigh there, beside their weight in the other answers: real people are less punctual than answers."""
 HEAT, HOTTEST = 150.0, 8.0
@@ -121,8 +125,8 @@ class Schedule:
         Answers in a group.
     voters
         Tracks in doubt.
-    proposals
-        Exchanges tried for each answer; for one of a group, `GROUP_PROPOSALS` times as many.
+    proposals, group_proposals
+        Exchanges tried for each answer, and for that of a group.
     link_rounds
         At most how often each segment is linked again.
     block_people
@@ -138,6 +142,7 @@ class Schedule:
     members: int
     voters: int
     proposals: int
+    group_proposals: int
     link_rounds: int
     block_people: int
     group_rounds: int
@@ -158,6 +163,7 @@ class Schedule:
                 members=much.many_answers,
                 voters=much.many_voters,
                 proposals=0,
+                group_proposals=0,
                 link_rounds=MANY_ROUNDS,
                 block_people=BLOCK_PEOPLE,
                 group_rounds=0,
@@ -166,18 +172,23 @@ class Schedule:
             )
         moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
         groups = much.groups if much.groups > 1 else 0
-        chains = max(1, groups) * much.members + GROUP_PROPOSALS * groups
+        most, more = (
+            (SHORT, 1) if problem.away >= 0 or problem.flows is not None else (much.proposals, GROUP_PROPOSALS)
+        )
+        chains = max(1, groups) * much.members + more * groups
         each = (1 + REDEAL) * (20 + problem.ticks / 40 + 2 * moves / people)
         work = sweep_work(problem) if problem.flows is None else flow_sweep_work(problem)
         sweeps = much.polish_work / max(1.0, work)
         final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
         group_rounds = int(np.clip((sweeps / 2 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
+        proposals = min(min(most, much.proposals) * people, int(much.search_work / chains / each))
         return cls(
             model=model,
             groups=groups,
             members=much.members,
             voters=much.voters,
-            proposals=min(much.proposals * people, int(much.search_work / chains / each)),
+            proposals=proposals,
+            group_proposals=more * proposals,
             link_rounds=int(np.clip(1500 / people, 3, 20)),
             block_people=0,
             group_rounds=min(group_rounds, final_rounds),
@@ -355,7 +366,9 @@ def _search(
 ) -> Answer | None:
     model, proposals = plan.model, plan.proposals
     if number >= plan.answers:
-        model, proposals = replace(model, log_bin=GROUP_BINS * model.log_bin), GROUP_PROPOSALS * proposals
+        proposals = plan.group_proposals
+    if proposals > plan.proposals:
+        model = replace(model, log_bin=GROUP_BINS * model.log_bin)
     chain = SwapSearch(problem, model, tracks, generator(_seed(plan.seed, number), 3))
     hot = min(max(1.0, proposals / problem.people / HEAT), HOTTEST)
     for done in range(0, proposals, BATCH):

@@ -21,9 +21,9 @@ from rekindle.attacks.moves import MoveModel
 __all__ = ["HabitModel", "SwapSearch"]
 
 DWELL_CLASSES = 12
-MOVE_WEIGHT = 4.0
-DWELL_WEIGHT = 16.0
-"""How many moves and stays everybody's count for, beside a person's own: hardly anyone has lengths of stay of their own."""
+WEIGHTS, PLAIN_WEIGHTS = (4.0, 16.0), (2.0, 2.0)
+"""How many moves and stays everybody's count for, beside a person's own: hardly anyone has lengths of stay of their own. The
+second pair holds where people are away at times, who do, and with flows; there lengths do not count within their class either."""
 PLACE_PRIOR = 0.05
 BIN_PRIOR = 0.02
 REDEAL = 0.25
@@ -44,6 +44,10 @@ class HabitModel:
         The place of people who are away; -1 where nobody ever is.
     back
         Share of the returns that lead to where the person was seen last.
+    weights
+        (2,) float64: how many moves and stays of a person everybody's count for.
+    widths
+        (DWELL_CLASSES,) float64: among how many lengths a stay of each class is of one.
     log_place, log_bin
         float64 tables: log(n + prior) for n samples, times the weight of the term.
     """
@@ -52,6 +56,8 @@ class HabitModel:
     dwells: NDArray[np.float64]
     away: int
     back: float
+    weights: NDArray[np.float64]
+    widths: NDArray[np.float64]
     log_place: NDArray[np.float64]
     log_bin: NDArray[np.float64]
 
@@ -90,11 +96,14 @@ class HabitModel:
         shares = dwells / dwells.sum(axis=1, keepdims=True)
         # A piece that only a part of the time counts for is scored on top of all of it.
         count = np.arange(2 * len(problem.bins) + 2)
+        plain = away >= 0 or problem.flows is not None
         return cls(
             np.maximum(moves, 1e-6),
             np.ascontiguousarray(shares[(np.arange(places) == away).astype(np.int64)]),
             away,
             float(returns[1] / returns.sum()),
+            np.array(PLAIN_WEIGHTS if plain else WEIGHTS),
+            np.exp2(np.arange(DWELL_CLASSES) * float(not plain)),
             place_weight * np.log(count + PLACE_PRIOR),
             bin_weight * np.log(count + BIN_PRIOR),
         )
@@ -136,7 +145,7 @@ def _dwell_class(length: int) -> int:
 @compiled()
 def _usual(a, b, last, habits):
     """Chance that somebody who leaves a goes to b; who returns is likely to be where they were seen last."""
-    moves, _, away, back = habits
+    moves, _, away, back, _, _ = habits
     if a != away or last < 0:
         return moves[a, b]
     return (1.0 - back) * moves[a, b] + (back if b == last else 0.0)
@@ -182,7 +191,7 @@ class SwapSearch:
             problem.starts,
             problem.samples,
             problem.bins,
-            (model.moves, model.dwells, model.away, model.back),
+            (model.moves, model.dwells, model.away, model.back, model.weights, model.widths),
             model.log_place,
             model.log_bin,
         )
@@ -220,7 +229,8 @@ def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
     """Log probability of one person's moves, stays and places, each given those before."""
     keys, often, left, stays, at, at_bin = tables
     ticks = len(row)
-    dwells = habits[1]
+    dwells, weights, widths = habits[1], habits[4], habits[5]
+    move_weight, dwell_weight = weights[0], weights[1]
     places = len(dwells)
     total = 0.0
     chance = 1.0
@@ -234,11 +244,11 @@ def _score(row, starts, samples, bins, habits, log_place, log_bin, tables):
             slot = _slot(keys[0], a * places + b)
             keys[0, slot] = a * places + b
             kind = _dwell_class(starts[tick] - since)
-            # A stay of a class is of one length among 2^class.
+            # A stay of a class is of one length among several.
             chance *= (
-                (often[0, slot] + MOVE_WEIGHT * _usual(a, b, last, habits))
-                * (stays[0, a * DWELL_CLASSES + kind] + DWELL_WEIGHT * dwells[a, kind])
-                / ((left[0, a] + MOVE_WEIGHT) * (left[0, a] + DWELL_WEIGHT) * (1 << kind))
+                (often[0, slot] + move_weight * _usual(a, b, last, habits))
+                * (stays[0, a * DWELL_CLASSES + kind] + dwell_weight * dwells[a, kind])
+                / ((left[0, a] + move_weight) * (left[0, a] + dwell_weight) * widths[kind])
             )
             if chance < 1e-200:
                 total += math.log(chance)
@@ -334,7 +344,7 @@ def _leaving(side, a, b, last, length, own_a, own_b, own_kind, habits, tables):
     The person now moves from own_a to own_b at this moment (the same twice: does not move), after a stay of own_kind.
     """
     keys, often, left, stays = tables[0], tables[1], tables[2], tables[3]
-    dwells = habits[1]
+    dwells, weights, widths = habits[1], habits[4], habits[5]
     slot = _slot(keys[side], a * len(dwells) + b)
     n = often[side, slot] if keys[side, slot] != -1 else 0
     kind = _dwell_class(length)
@@ -347,9 +357,9 @@ def _leaving(side, a, b, last, length, own_a, own_b, own_kind, habits, tables):
         if kind == own_kind:
             stay -= 1
     return (
-        (n + MOVE_WEIGHT * _usual(a, b, last, habits))
-        * (stay + DWELL_WEIGHT * dwells[a, kind])
-        / ((out + MOVE_WEIGHT) * (out + DWELL_WEIGHT) * (1 << kind))
+        (n + weights[0] * _usual(a, b, last, habits))
+        * (stay + weights[1] * dwells[a, kind])
+        / ((out + weights[0]) * (out + weights[1]) * widths[kind])
     )
 
 
