@@ -43,8 +43,9 @@ NEIGHBOURS = 100
 SLACK, LEAST_SLACK, LAST_SLACK = 0.1, 2.0, 500.0
 """How many steps worse than one that is not listed a column may be in an auction that is proven: the first number over
 the share of units that are left, but at least the second; for the last units the third."""
-LAST = 0.002
-"""Which share of the units is placed last in an auction that is proven."""
+LATE, LAST = 0.02, 0.002
+"""Which share of the units is left in an auction that is proven when prices no longer enter the proof, as those of wars
+for a few columns say little of others; and which share is placed last, by the lists alone."""
 
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
@@ -176,15 +177,18 @@ def assign_sparse(
     step = scale / 20
     allowed = min(leave, auction.units // 1000) if prove is None else int(LAST * auction.units)
     while True:
+        late: NDArray[np.float64] | None = None
         for left in auction.rounds(step, hasty=prove is not None):
             if progress is not None:
                 progress(auction.units - left, auction.units)
             if stop is not None and stop():
                 raise Stopped(f"Stopped with {left} of {auction.units} people still to be assigned, as asked.")
+            if late is None and left <= LATE * auction.units:
+                late = auction.price.copy()
             if left <= allowed:
                 break
-        if prove is not None:
-            auction.place_last(step)
+        if prove is not None and late is not None:
+            auction.place_last(step, late)
             auction.proven = prove(auction.prices(), auction.listed_best())
         result = auction.complete(leave)
         if result.gap <= gap or step <= finest * scale:
@@ -274,9 +278,8 @@ class _Auction:
             if len(self.free):
                 self._scan(np.unique(self.row[self.free]), slack)
 
-    def place_last(self, step: float) -> None:
-        """Place what is left by the lists alone; the prices of that are forgotten, because they say little of other columns."""
-        prices = self.price.copy()
+    def place_last(self, step: float, prices: NDArray[np.float64]) -> None:
+        """Place what is left by the lists alone; then go back to these prices."""
         self._bid(step, LAST_SLACK * step)
         self.price = prices
 
