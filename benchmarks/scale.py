@@ -2,7 +2,7 @@
 
     python -m benchmarks.scale                     up to 10,000 people, two days: some minutes
     python -m benchmarks.scale --full              up to 100,000 people, a week, and the evaluation: an hour or two
-    python -m benchmarks.scale --attack habits     Habits instead, at low effort, with its tracks as steps; --full: an hour or two
+    python -m benchmarks.scale --attack habits     Habits instead, at low effort, with its tracks as steps; --full takes long
 
 Each measurement runs in a process of its own, so that its peak memory is its own. Exits with 1 where a growth exponent in
 people, of the steps, is above its limit, or where people who come and go (a third is away at any time), or flows instead of
@@ -167,7 +167,7 @@ def main():
             apart(**plain | {"attack": attack, "people": 2_000, "side_km": side}) | {"vary": "places"}
             for side in (20, 40, 80)
         ]
-        # Of Habits, the largest size alone takes as long as all others together.
+        # Of Habits, the largest size takes too long for three runs.
         large = sizes.index(10_000) if attack == "habits" else -1
         gone = apart(**plain | {"attack": attack, "people": sizes[large], "away": True}) | {"vary": "away"}
         rows += [*grown, *steps, *places, gone]

@@ -23,7 +23,8 @@ __all__ = ["HabitModel", "SwapSearch"]
 DWELL_CLASSES = 12
 WEIGHTS, PLAIN_WEIGHTS = (4.0, 16.0), (2.0, 2.0)
 """How many moves and stays everybody's count for, beside a person's own: hardly anyone has lengths of stay of their own. The
-second pair holds where people are away at times, who do, and with flows; there lengths do not count within their class either."""
+second pair holds where people are away at times, of whom less was found with the first, and with flows; there lengths do not
+count within their class either."""
 PLACE_PRIOR = 0.05
 BIN_PRIOR = 0.02
 REDEAL = 0.25
