@@ -13,6 +13,7 @@ from rekindle.assignment.sparse import (
     Candidates,
     SparseAssignment,
     _Auction,
+    assign_by_paths,
     assign_sparse,
     cheapest,
     in_threads,
@@ -122,6 +123,46 @@ def test_a_proof_saves_scans() -> None:
         check(found, costs, ones, ones)
         assert found.gap <= 0.05
     assert matrices[1].rows < 0.7 * matrices[0].rows
+
+
+@settings(deadline=None, max_examples=150)
+@given(problems(), st.integers(1, 6), st.booleans())
+def test_paths_solve_costs_exactly(
+    problem: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]], listed: int, guessed: bool
+) -> None:
+    costs, supply, capacity = problem
+    matrix = Matrix(costs, listed)
+    prices = np.random.default_rng(0).random(len(capacity)) if guessed else None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rekindle.assignment.sparse.DRAWN", 1)
+        found = assign_by_paths(matrix, supply, capacity, gap=0.0, prove=matrix.prove, prices=prices)
+    check(found, costs, supply, capacity)
+    assert found.cost == pytest.approx(optimum(costs, supply, capacity))
+
+
+def test_paths_leave_the_lists_of_rows_that_are_as_good_for_one_as_for_another() -> None:
+    # Costs of a row and a column add up, so that all rows list the same columns; one row has units for half of all.
+    rng = np.random.default_rng(8)
+    supply = np.append(np.ones(300, np.int64), 300)
+    costs = np.append(rng.random(300), 0.0)[:, None] + rng.random(600)
+    costs[:100, :100] -= 0.5 * rng.random((100, 100))
+    ones = np.ones(600, np.int64)
+    matrix = Matrix(costs.clip(0), 10)
+    found = assign_by_paths(matrix, supply, ones, gap=1e-3, prove=matrix.prove)
+    check(found, matrix.costs, supply, ones)
+    assert found.gap <= 1e-3
+    assert matrix.rows <= 6 * 301  # each list is scanned a few times
+
+
+def test_paths_end_when_asked_to_stop_and_tell_how_far_they_are() -> None:
+    costs = np.random.default_rng(9).random((1200, 1200))
+    ones, matrix = np.ones(1200, np.int64), Matrix(costs, 40)
+    told: list[tuple[int, int]] = []
+    found = assign_by_paths(matrix, ones, ones, gap=0.5, prove=matrix.prove, progress=lambda *at: told.append(at))
+    assert told[:3] == [(0, 1200), (500, 1200), (1000, 1200)]
+    check(found, costs, ones, ones)
+    with pytest.raises(Stopped, match="Stopped with 700 of 1200 people"):
+        assign_by_paths(matrix, ones, ones, gap=0.5, prove=matrix.prove, stop=iter((False, True)).__next__)
 
 
 def test_real_costs_close_the_gap() -> None:

@@ -9,6 +9,7 @@ takes long and the gap is proven by a search of its own, the last rows rather us
 
 from __future__ import annotations
 
+import heapq
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ __all__ = [
     "Candidates",
     "Costs",
     "SparseAssignment",
+    "assign_by_paths",
     "assign_sparse",
     "bid",
     "cheapest",
@@ -46,6 +48,12 @@ the share of units that are left, but at least the second; for the last units th
 LATE, LAST = 0.02, 0.002
 """Which share of the units is left in an auction that is proven when prices no longer enter the proof, as those of wars
 for a few columns say little of others; and which share is placed last, by the lists alone."""
+
+DRAWN, WIDE = 32, 48
+"""How many columns are listed at random for every row, beside the best, when units take paths; and from which supply on a row
+lists all columns."""
+PATHS_AT_ONCE = 500
+"""Paths between two reports of the progress."""
 
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
@@ -198,6 +206,77 @@ def assign_sparse(
         auction.release(step)
 
 
+def assign_by_paths(
+    costs: Costs,
+    supply: NDArray[np.int64],
+    capacity: NDArray[np.int64],
+    *,
+    gap: float,
+    prove: Prove,
+    leave: int = 1000,
+    prices: NDArray[np.float64] | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> SparseAssignment:
+    """Assign all units of supply to columns at (nearly) the least total cost, each by the cheapest path of exchanges.
+
+    It takes longer than an auction, but a time that is bounded: rows that have the same best columns at nearly the same
+    prices do not bid against each other in small steps. As the lists of such rows are alike, too, every row also lists some
+    columns at random, so that a path can leave them; a row of many units, or from which no path led to a free place, lists all.
+
+    Parameters
+    ----------
+    costs, supply, capacity, gap, leave, prices, progress, stop
+        As in `assign_sparse`. Lists may be guesses.
+    prove
+        As there. Rows whose list turns out to lack the best column are scanned again, and their units placed once more, until
+        the gap is small enough or no list lacks any.
+    """
+    auction = _Auction(costs, supply, capacity, np.zeros(len(capacity)) if prices is None else prices)
+    price, worth = auction.prices().copy(), np.empty(len(supply))
+    more = _more_columns(costs, supply, len(capacity))
+    while True:
+        starts, columns, listed = auction.lists(more)
+        left = []
+        for begin in range(0, len(auction.free), PATHS_AT_ONCE):
+            if progress is not None:
+                progress(auction.units - len(auction.free) + begin, auction.units)
+            if stop is not None and stop():
+                waiting = len(auction.free) - begin
+                raise Stopped(f"Stopped with {waiting} of {auction.units} people still to be assigned, as asked.")
+            units = auction.free[begin : begin + PATHS_AT_ONCE]
+            left.append(
+                _take_paths(units, auction.row, starts, columns, listed, auction.begin, price, worth, auction.owner)
+            )
+        auction.price = np.repeat(price, capacity)
+        least = np.minimum.reduceat(listed + price[columns], starts[:-1])
+        auction.proven = prove(price, least)
+        result = auction.complete(leave)
+        again, lost = auction.proven < least, np.unique(auction.row[np.concatenate([*left, auction.free[:0]])])
+        if result.gap <= gap or not (again.any() or len(lost)):
+            return result
+        for row in np.flatnonzero(again):  # nothing is forgotten, or the same columns would be missing in turn
+            more[row] = auction.listed_beside(row, more[row])
+        for row in lost:  # without a path to a free place
+            more[row] = _list_all(costs, row, np.arange(len(capacity)))
+        auction.vacate(again)
+
+
+def _more_columns(
+    costs: Costs, supply: NDArray[np.int64], columns: int
+) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    """Columns that each row lists beside the best, and their costs."""
+    drawn = np.random.default_rng(0).integers(columns, size=(len(supply), DRAWN))
+    whole = np.arange(columns)
+    return [_list_all(costs, row, whole if supply[row] >= WIDE else drawn[row]) for row in range(len(supply))]
+
+
+def _list_all(
+    costs: Costs, row: int | np.int64, columns: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    return columns.astype(np.int32), costs.between(np.array([row]), columns)[0]
+
+
 def reassign(
     costs: Costs,
     held: NDArray[np.int64],
@@ -309,6 +388,27 @@ class _Auction:
         self.price[self.owner < 0] = self.prices()[column[self.owner < 0]]
         order = np.lexsort((self.owner >= 0, self.price, column))
         self.price, self.owner = self.price[order], self.owner[order]
+
+    def lists(
+        self, more: Sequence[tuple[NDArray[np.int32], NDArray[np.float64]]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        """All lists, one after the other, each with more columns: where each begins, its columns and their costs."""
+        columns, costs = zip(*(self.listed_beside(row, its) for row, its in enumerate(more)), strict=True)
+        starts = np.concatenate([[0], np.cumsum([len(its) for its in columns])])
+        return starts, np.concatenate(columns), np.concatenate(costs)
+
+    def listed_beside(
+        self, row: int | np.int64, more: tuple[NDArray[np.int32], NDArray[np.float64]]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The list of a row with more columns: its columns and their costs."""
+        filled = self.columns[row] >= 0
+        return np.append(self.columns[row][filled], more[0]), np.append(self.listed[row][filled], more[1])
+
+    def vacate(self, rows: NDArray[np.bool_]) -> None:
+        """Scan some rows again, and free all their units."""
+        self._scan(np.flatnonzero(rows), 0.0)
+        self.owner[(self.owner >= 0) & rows[self.row[self.owner]]] = -1
+        self.free = np.setdiff1d(np.arange(self.units), self.owner)
 
     def keep(self, held: NDArray[np.int64]) -> None:
         """Give units that are left over what they held, while there is any of it."""
@@ -536,3 +636,89 @@ def _release(
                 break
         if not keep:
             owner[place] = -1
+
+
+@compiled()
+def _take_paths(
+    units: NDArray[np.int64],
+    row_of: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    costs: NDArray[np.float64],
+    begin: NDArray[np.int64],
+    price: NDArray[np.float64],
+    worth: NDArray[np.float64],
+    owner: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Place units one by one along shortest augmenting paths; gives those that no path leads to a free place.
+
+    Every placed unit has what is best for its row along its list at these prices: `worth` is cost plus price of that, and
+    what is worse by d is an edge of length d. Prices and worth rise such that this holds for all after each path.
+    """
+    size, rows = len(price), len(worth)
+    far, via, done = np.full(size, np.inf), np.empty(size, np.int64), np.zeros(size, np.bool_)
+    row_far, given_up, reached = np.full(rows, np.inf), np.empty(rows, np.int64), np.empty(rows, np.int64)
+    touched = np.empty(size, np.int64)
+    room = np.zeros(size, np.int64)
+    for column in range(size):
+        for place in range(begin[column], begin[column + 1]):
+            room[column] += owner[place] < 0
+    left, lost = np.empty(len(units), np.int64), 0
+    for unit in units:
+        first = row_of[unit]
+        worth[first] = np.inf
+        for at in range(starts[first], starts[first + 1]):
+            worth[first] = min(worth[first], costs[at] + price[columns[at]])
+        row_far[first], reached[0] = 0.0, first
+        known, looked, seen, end, length = 1, 0, 0, np.int64(-1), 0.0
+        heap = [(0.0, np.int64(-1))]
+        while len(heap) > 0:
+            while looked < known:
+                row = reached[looked]
+                looked += 1
+                for at in range(starts[row], starts[row + 1]):
+                    column = columns[at]
+                    way = row_far[row] + max(costs[at] + price[column] - worth[row], 0.0)
+                    if way < far[column]:
+                        if far[column] == np.inf:
+                            touched[seen] = column
+                            seen += 1
+                        far[column], via[column] = way, row
+                        heapq.heappush(heap, (way, np.int64(column)))
+            length, nearest = heapq.heappop(heap)
+            if nearest < 0 or done[nearest]:
+                continue
+            done[nearest] = True
+            if room[nearest] > 0:
+                end = nearest
+                break
+            for place in range(begin[nearest], begin[nearest + 1]):
+                row = row_of[owner[place]]
+                if row_far[row] == np.inf:
+                    row_far[row], given_up[row], reached[known] = length, place, row
+                    known += 1
+        if end < 0:
+            left[lost] = unit
+            lost += 1
+        else:
+            for row in reached[:known]:
+                worth[row] += length - row_far[row]
+            for column in touched[:seen]:
+                if done[column]:
+                    price[column] += length - far[column]
+            room[end] -= 1
+            place = begin[end]
+            while owner[place] >= 0:
+                place += 1
+            row = via[end]
+            while row != first:
+                other = given_up[row]
+                owner[place] = owner[other]
+                place = other
+                row = via[np.searchsorted(begin, place, side="right") - 1]
+            owner[place] = unit
+        for column in touched[:seen]:
+            far[column], done[column] = np.inf, False
+        for row in reached[:known]:
+            row_far[row] = np.inf
+    return left[:lost].copy()

@@ -12,6 +12,7 @@ from rekindle.assignment.kernels import compiled
 from rekindle.assignment.sparse import (
     Candidates,
     SparseAssignment,
+    assign_by_paths,
     assign_sparse,
     in_threads,
     relative_gap,
@@ -63,7 +64,7 @@ def _assign(
 ) -> SparseAssignment:
     """Assign groups of people; of very many, a part first, whose prices tell what those of all will be."""
     prices, scale = None, errors.typical()
-    if min(len(rows), len(columns)) > 4 * SAMPLE:
+    if min(len(rows), len(columns)) > (1 if errors.price else 4) * SAMPLE:
         part = max(SAMPLE, int(supply.sum()) // PART)
         (some, few), (others, room) = (_part(supply, part), _part(capacity, part))
         some = rows[some]
@@ -79,8 +80,12 @@ def _assign(
     bounded = _Bounded(errors, sums, rows, columns, prices)
     if prices is not None:
         bounded.guess(prices)
-    # People who are away are alike for many others, who would be searched for over and over.
-    prove = None if prices is None and not errors.price else bounded.prove
+    if errors.price:
+        # People who are hardly ever counted are as good for one as for another: an auction would not end.
+        return assign_by_paths(
+            bounded, supply, capacity, gap=gap, prove=bounded.prove, prices=prices, progress=progress
+        )
+    prove = None if prices is None else bounded.prove
     return assign_sparse(
         bounded, supply, capacity, gap=gap, scale=scale, prices=prices, progress=progress, prove=prove
     )
