@@ -130,12 +130,13 @@ def measure_parts(table: Table, truth: rk.Trajectories, given: argparse.Namespac
             found = zip(numbers, pool.map(find, numbers), strict=True)
             return {number: answer for number, answer in found if answer is not None}
 
+        def again(number: int) -> Answer | None:
+            return gather(problem, plan, [answers[one] for one in plan.group(number)], number, lambda: False)
+
         answers = stage(range(plan.answers), lambda number: follow(problem, plan, number, lambda: False))
         first = time.perf_counter() - begin
-        answers |= stage(
-            range(plan.answers, plan.gathered),
-            lambda number: gather(problem, plan, [answers[n] for n in plan.group(number)], number, lambda: False),
-        )
+        for level in plan.by_level[1:]:
+            answers.update(stage(level, again))
         answers |= stage(range(plan.gathered, plan.parts), lambda number: doubt(problem, plan, number, lambda: False))
     tracks, confidence = finish(problem, plan, answers, lambda: False)
     seconds = time.perf_counter() - begin

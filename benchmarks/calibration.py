@@ -153,8 +153,7 @@ def recover(name: str, kind: str, tuned: bool, truth: rk.Trajectories, effort: s
     answers = {number: follow(problem, plan, number, stopped) for number in range(plan.answers)}
     for number in range(plan.answers, plan.gathered):
         answers[number] = gather(problem, plan, [answers[one] for one in plan.group(number)], number, stopped)
-    last = [answers[number] for number in range(plan.answers, plan.gathered)] or list(answers.values())
-    tracks, probability = _agree(problem, plan, last, plan.final_rounds, stopped)
+    tracks, probability = _agree(problem, plan, plan.last(answers), plan.final_rounds, stopped)
     voters = [doubt(problem, plan, number, stopped) for number in range(plan.gathered, plan.parts)]
     recovered = rk.Trajectories(problem.expand(tracks), counts.locations, counts.calendar)
     votes = vote(problem, tracks, voters)

@@ -55,6 +55,9 @@ lists all columns."""
 PATHS_AT_ONCE = 500
 """Paths between two reports of the progress."""
 
+PROGRESS = 0.1
+"""Where the gap did not shrink by this share from one auction to the next, prices of the last units enter the proof after all."""
+
 
 def in_threads(work: Callable[[slice], None], items: int, *, chunk: int) -> None:
     """Call `work` on slices of at most `chunk` items; the outcome must not depend on their order."""
@@ -184,6 +187,7 @@ def assign_sparse(
     auction = _Auction(costs, supply, capacity, np.zeros(len(capacity)) if prices is None else prices)
     step = scale / 20
     allowed = min(leave, auction.units // 1000) if prove is None else int(LAST * auction.units)
+    least = np.inf
     while True:
         late: NDArray[np.float64] | None = None
         for left in auction.rounds(step, hasty=prove is not None):
@@ -195,12 +199,18 @@ def assign_sparse(
                 late = auction.price.copy()
             if left <= allowed:
                 break
-        if prove is not None and late is not None:
-            auction.place_last(step, late)
-            auction.proven = prove(auction.prices(), auction.listed_best())
-        result = auction.complete(leave)
+        if prove is None or late is None:
+            result = auction.complete(leave)
+        else:
+            last = auction.place_last(step)
+            result = auction.prove_at(late, prove, leave)
+            if max(gap, least * (1 - PROGRESS)) < result.gap:
+                result = auction.prove_at(
+                    last, prove, leave
+                )  # where few bid, earlier prices may be those before the auction
         if result.gap <= gap or step <= finest * scale:
             return result
+        least = min(least, result.gap)
         step /= 5
         allowed //= 5
         auction.release(step)
@@ -357,10 +367,16 @@ class _Auction:
             if len(self.free):
                 self._scan(np.unique(self.row[self.free]), slack)
 
-    def place_last(self, step: float, prices: NDArray[np.float64]) -> None:
-        """Place what is left by the lists alone; then go back to these prices."""
+    def place_last(self, step: float) -> NDArray[np.float64]:
+        """Place what is left by the lists alone: the prices of all places then."""
         self._bid(step, LAST_SLACK * step)
+        return self.price
+
+    def prove_at(self, prices: NDArray[np.float64], prove: Prove, leave: int) -> SparseAssignment:
+        """Go on from these prices of all places, and prove how good the assignment is by them."""
         self.price = prices
+        self.proven = prove(self.prices(), self.listed_best())
+        return self.complete(leave)
 
     def _bid(self, step: float, slack: float) -> None:
         self.free = bid(

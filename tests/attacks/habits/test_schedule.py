@@ -119,12 +119,24 @@ def test_the_recovery_says_what_was_done(counts, found):
 def test_the_plan_numbers_its_answers(problem):
     made = schedule.Schedule.of(problem, "normal", 0)
     assert (made.groups, made.members, made.answers) == (6, 4, 24)
-    assert made.parts >= 30
-    assert [list(made.group(number)) for number in (24, 29)] == [[0, 1, 2, 3], [20, 21, 22, 23]]
+    assert [made.group(number) for number in (23, 24, 29, 42)] == [[], [0, 1, 2, 3], [20, 21, 22, 23], []]
+    assert [made.group(number) for number in (30, 41)] == [[24, 25, 26, 27], [29, 24, 25, 26]]
+    assert made.by_level == [range(24), range(24, 30), range(30, 42)]
+    assert made.stages == [range(24), range(24, 30), range(30, made.parts)]
+    assert made.parts == 42 + made.voters
     assert made.proposals == 440 * problem.people
     assert (made.group_rounds, made.final_rounds, made.link_rounds) == (3, 4, 20)
     low = schedule.Schedule.of(problem, "low", 0)
-    assert (low.groups, low.answers) == (0, 4)
+    assert (low.groups, low.second_groups, low.answers) == (0, 0, 4)
+    assert low.stages == [range(low.parts)]
+
+
+def test_the_last_level_of_which_there_is_an_answer_becomes_the_result(problem):
+    made = schedule.Schedule.of(problem, "normal", 0)
+    answers = {number: schedule.Answer(np.empty((0, 0), np.int32), float(number)) for number in (3, 24, 26, 35, 60)}
+    for gone, scores in ((60, [35]), (35, [24, 26]), (24, [26]), (26, [3]), (3, [])):
+        del answers[gone]
+        assert [answer.score for answer in made.last(answers)] == scores
 
 
 def test_without_room_for_the_polish_answers_only_vote(counts, found, monkeypatch):

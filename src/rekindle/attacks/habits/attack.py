@@ -29,6 +29,7 @@ from rekindle.attacks.habits.schedule import (
     BLOCK_PEOPLE,
     EFFORTS,
     MOST_PEOPLE_AT_ONCE,
+    SECOND,
     Answer,
     Schedule,
     find,
@@ -139,7 +140,7 @@ class Habits(Attack):
             copies = answers + much.many_voters + 4 + flows * (much.many_answers + 4)
             chains = flows * people * (12 * OWN * ticks + 4_000)
             return common + chains + 4 * people * ticks * copies + threads * max(people * (1200 + 12 * ticks), blocks)
-        answers = much.groups * (much.members + 1) + much.voters
+        answers = much.groups * (much.members + 1 + SECOND) + much.voters
         linking = 64 * people**2 + 16 * people * ticks
         polishing = each * states + 12 * people * HOURS * places if states <= MOST_STATES else 0
         aligning = (8 * people**2 + 8 * people * ticks) * (1 + max(much.members, much.groups, much.voters))
@@ -248,13 +249,11 @@ class HabitsRun(Run):
             plan = self._plan(problem)
 
             def task(number: int) -> tuple[int, list[Answer]]:
-                gathered = plan.answers <= number < plan.gathered
-                return number, [self._answers[each] for each in plan.group(number)] if gathered else []
+                return number, [self._answers[each] for each in plan.group(number)]
 
             work = partial(find, problem, plan)
             try:
-                # Only groups need the answers; without any, answers and voters are found side by side.
-                for stage in (range(first := plan.answers if plan.groups else plan.parts), range(first, plan.parts)):
+                for stage in plan.stages:
                     missing = [number for number in stage if number not in self._answers]
                     with closing(
                         in_parallel(work, map(task, missing), self._workers, lambda: self.stopped)

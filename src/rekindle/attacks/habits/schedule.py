@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,8 +32,8 @@ class Effort:
     Attributes
     ----------
     groups, members
-        How many groups of answers, and how many answers each. The answers of a group become one better answer, and these
-        become the result.
+        How many groups of answers, and how many answers each. The answers of a group become one better answer, these are
+        put together in groups again, and what comes of that becomes the result.
     voters
         How many tracks in doubt say how sure the result is.
     proposals
@@ -65,8 +65,8 @@ class Effort:
 
 EFFORTS = {
     "low": Effort(1, 4, 6, 30, 5e7, 1e10, 66, 1.4, 2, 4, 5),
-    "normal": Effort(6, 4, 18, 440, 5e8, 3e11, 300, 1.0, 4, 6, 7.5),
-    "high": Effort(16, 4, 36, 440, 3e9, 2e12, 1_500, 1.2, 12, 12, 20),
+    "normal": Effort(6, 4, 18, 440, 9.5e8, 3e11, 400, 1.0, 4, 6, 7.5),
+    "high": Effort(16, 4, 36, 440, 5.6e9, 2e12, 2_000, 1.2, 12, 12, 20),
 }
 
 MOST_PEOPLE_AT_ONCE = 800
@@ -85,8 +85,9 @@ VOTER_ROUNDS = 1
 """The same for many people: each answer in both ways, one after the other, each segment so often, and those of the voters less."""
 SHORT = 110
 """Exchanges a person at most where people are away at times, or flows are known: there the search is not longer, nor hot."""
-GROUP_PROPOSALS = 3
-"""Elsewhere, how many times the exchanges of an answer the answer of a group tries."""
+GROUP_PROPOSALS, SECOND = 3, 2
+"""Elsewhere, how many times the exchanges of an answer the answer of a group tries; and how many answers are made of the
+answers of groups for each of these, in second groups, which overlap."""
 GROUP_BINS = 0.4
 """What places by time of day weigh there, beside their weight in the other answers: real people are less punctual than answers."""
 HEAT, HOTTEST = 150.0, 8.0
@@ -123,6 +124,8 @@ class Schedule:
         How many groups of answers become one answer each; at most one: all answers become the result at once.
     members
         Answers in a group.
+    second_groups
+        How many groups of the answers of groups become one answer each.
     voters
         Tracks in doubt.
     proposals, group_proposals
@@ -140,6 +143,7 @@ class Schedule:
     model: HabitModel
     groups: int
     members: int
+    second_groups: int
     voters: int
     proposals: int
     group_proposals: int
@@ -161,6 +165,7 @@ class Schedule:
                 model=model,
                 groups=0,
                 members=much.many_answers,
+                second_groups=0,
                 voters=much.many_voters,
                 proposals=0,
                 group_proposals=0,
@@ -172,20 +177,20 @@ class Schedule:
             )
         moves = sum(int((np.diff(each) != 0).sum()) for each in pooled) / 2
         groups = much.groups if much.groups > 1 else 0
-        most, more = (
-            (SHORT, 1) if problem.away >= 0 or problem.flows is not None else (much.proposals, GROUP_PROPOSALS)
-        )
-        chains = max(1, groups) * much.members + more * groups
+        short = problem.away >= 0 or problem.flows is not None
+        most, more, second = (SHORT, 1, 0) if short else (much.proposals, GROUP_PROPOSALS, SECOND * groups)
+        chains = max(1, groups) * much.members + more * (groups + second)
         each = (1 + REDEAL) * (20 + problem.ticks / 40 + 2 * moves / people)
         work = sweep_work(problem) if problem.flows is None else flow_sweep_work(problem)
         sweeps = much.polish_work / max(1.0, work)
         final_rounds = int(np.clip((sweeps / 2 - FIRST_SWEEPS) / 2 + 1, 0, FINAL_ROUNDS)) if fits(problem) else 0
-        group_rounds = int(np.clip((sweeps / 2 / max(1, groups) - FIRST_SWEEPS) / 2 + 1, 0, 3))
+        group_rounds = int(np.clip((sweeps / 2 / max(1, groups + second) - FIRST_SWEEPS) / 2 + 1, 0, 3))
         proposals = min(min(most, much.proposals) * people, int(much.search_work / chains / each))
         return cls(
             model=model,
             groups=groups,
             members=much.members,
+            second_groups=second,
             voters=much.voters,
             proposals=proposals,
             group_proposals=more * proposals,
@@ -204,17 +209,39 @@ class Schedule:
     @property
     def gathered(self) -> int:
         """How many answers there are, those of the groups included; the voters come after them."""
-        return self.answers + self.groups
+        return self.answers + self.groups + self.second_groups
 
     @property
     def parts(self) -> int:
         """How many answers and voters there are."""
         return self.gathered + self.voters
 
-    def group(self, number: int) -> range:
-        """Numbers of the answers that the answer with that number is made of."""
-        first = (number - self.answers) * self.members
-        return range(first, first + self.members)
+    @property
+    def by_level(self) -> list[range]:
+        """Numbers of the answers: of those from the counts alone, and of groups and second groups where there are any."""
+        numbers = range(self.gathered)
+        parts = numbers[: self.answers], numbers[self.answers :][: self.groups], numbers[self.answers + self.groups :]
+        return [part for part in parts if part]
+
+    @property
+    def stages(self) -> list[range]:
+        """The same with the voters, beside the last: what has a number needs only those of earlier stages."""
+        *before, last = self.by_level
+        return [*before, range(last.start, self.parts)]
+
+    def group(self, number: int) -> list[int]:
+        """Numbers of the answers that the answer with that number is made of; none of those that are made of counts alone."""
+        if not self.answers <= number < self.gathered:
+            return []
+        place = number - self.answers
+        if place < self.groups:
+            return list(range(place * self.members, (place + 1) * self.members))
+        return [self.answers + (place + turn) % self.groups for turn in range(self.members)]
+
+    def last(self, answers: Mapping[int, Answer]) -> list[Answer]:
+        """Those of the answers that become the result: of the last level of which there are any."""
+        found = [[answers[number] for number in level if number in answers] for level in self.by_level]
+        return next((some for some in reversed(found) if some), [])
 
 
 def _seed(seed: int, number: int) -> int:
@@ -325,8 +352,7 @@ def finish(
     if not first:
         tracks = _track(problem, _seed(plan.seed, 0))
         return tracks, np.full(tracks.shape, 0.5, np.float32)
-    second = [answers[number] for number in range(plan.answers, plan.gathered) if number in answers]
-    tracks, probability = _agree(problem, plan, second or first, plan.final_rounds, stopped, workers)
+    tracks, probability = _agree(problem, plan, plan.last(answers), plan.final_rounds, stopped, workers)
     voters = [answers[number] for number in range(plan.gathered, plan.parts) if number in answers]
     if not voters:
         # The answers may agree in the same error, so nothing is claimed.
