@@ -50,8 +50,8 @@ LATE, LAST = 0.02, 0.002
 for a few columns say little of others; and which share is placed last, by the lists alone."""
 
 DRAWN, WIDE = 32, 48
-"""How many columns are listed at random for every row, beside the best, when units take paths; and from which supply on a row
-lists all columns."""
+"""How many columns are listed at random for every row, beside the best, when units take paths; and from which supply on, or a
+thousandth of the columns, a row lists all columns."""
 PATHS_AT_ONCE = 500
 """Paths between two reports of the progress."""
 
@@ -204,10 +204,9 @@ def assign_sparse(
         else:
             last = auction.place_last(step)
             result = auction.prove_at(late, prove, leave)
+            # Where few bid, earlier prices may be those before the auction.
             if max(gap, least * (1 - PROGRESS)) < result.gap:
-                result = auction.prove_at(
-                    last, prove, leave
-                )  # where few bid, earlier prices may be those before the auction
+                result = auction.prove_at(last, prove, leave)
         if result.gap <= gap or step <= finest * scale:
             return result
         least = min(least, result.gap)
@@ -268,7 +267,7 @@ def assign_by_paths(
         for row in np.flatnonzero(again):  # nothing is forgotten, or the same columns would be missing in turn
             more[row] = auction.listed_beside(row, more[row])
         for row in lost:  # without a path to a free place
-            more[row] = _list_all(costs, row, np.arange(len(capacity)))
+            more[row] = _with_costs(costs, row, np.arange(len(capacity)))
         auction.vacate(again)
 
 
@@ -277,11 +276,11 @@ def _more_columns(
 ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
     """Columns that each row lists beside the best, and their costs."""
     drawn = np.random.default_rng(0).integers(columns, size=(len(supply), DRAWN))
-    whole = np.arange(columns)
-    return [_list_all(costs, row, whole if supply[row] >= WIDE else drawn[row]) for row in range(len(supply))]
+    whole, wide = np.arange(columns), max(WIDE, columns // 1000)
+    return [_with_costs(costs, row, whole if supply[row] >= wide else drawn[row]) for row in range(len(supply))]
 
 
-def _list_all(
+def _with_costs(
     costs: Costs, row: int | np.int64, columns: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     return columns.astype(np.int32), costs.between(np.array([row]), columns)[0]
