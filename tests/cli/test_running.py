@@ -109,6 +109,24 @@ def test_an_interrupt_that_python_drops_is_not_lost(number):
     assert err == "Stopped. Finished files are kept; run the same command again.\n"
 
 
+def test_a_file_that_was_being_opened_is_not_warned_of():
+    script = (
+        "import os, signal; from rekindle.cli.running import stopped_by_signals\n"
+        "with stopped_by_signals():\n"
+        "    try:\n"
+        "        open(os.devnull), {}\n"
+        "    except KeyboardInterrupt:\n"
+        "        print('stopped')\n"
+    )
+    shown = []
+    for interrupted in ("os.kill(os.getpid(), signal.SIGINT)", "print('stopped')"):
+        command = [sys.executable, "-W", "error", "-c", script.format(interrupted)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout == "stopped\n"
+        shown.append("ResourceWarning" in done.stderr)
+    assert shown == [False, True]
+
+
 def test_what_is_being_put_away_is_not_interrupted():
     process = start("--putting-away", "1.5")
     process.send_signal(signal.SIGINT)

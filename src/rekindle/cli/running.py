@@ -183,7 +183,8 @@ def stopped_by_signals() -> Iterator[None]:
             os.write(2, b"Stopping. Ask a third time to stop at once.\n")
 
     def ignored(problem: Any) -> None:
-        if not isinstance(problem.exc_value, KeyboardInterrupt):
+        # Python closes a file that was being opened as the interrupt came, and warns of it.
+        if not (asked and isinstance(problem.exc_value, KeyboardInterrupt | ResourceWarning)):
             hook(problem)
 
     if threading.current_thread() is not threading.main_thread():
