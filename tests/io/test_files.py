@@ -3,13 +3,15 @@
 import errno
 import os
 import stat
+import sys
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
 
 import rekindle as rk
 from rekindle.errors import OutputFailed
-from rekindle.io.safety import folders
+from rekindle.io.safety import files, folders
 from rekindle.io.safety.files import leftovers, new_file, output, read_json, remove_leftovers, write_json
 
 new_folder = partial(folders.new_folder, kind="thing")
@@ -38,6 +40,51 @@ def test_a_failure_leaves_the_old_file(tmp_path, problem):
         fail(temporary.write_text("half"), problem)
     assert (tmp_path / "a.txt").read_text() == "old"
     assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("make", [new_file, new_folder])
+def test_an_interrupt_at_any_line(tmp_path, make):
+    """At every line of the module in turn, until one is never reached; `ended` is what is there then."""
+    ended = []
+    for until in range(200):
+        folder = tmp_path / str(until)
+        folder.mkdir()
+        try:
+            with interrupt_at_line(until), make(folder / "a") as temporary:
+                (temporary if make is new_file else temporary / "b").write_text("new")
+            break
+        except KeyboardInterrupt:
+            with output(folder / "a"):
+                pass
+            ended.append(names(folder))
+    assert 20 < until < 199
+    assert {tuple(found) for found in ended} == {(), ("a",)}
+    assert ended[0] == []
+    assert names(folder) == ["a"]
+
+
+@contextmanager
+def interrupt_at_line(number):
+    """Raise KeyboardInterrupt before a line of the module that makes files, counted from the first that runs."""
+    left = number
+
+    def trace(frame, event, _):
+        nonlocal left
+        if frame.f_code.co_filename != files.__file__:
+            return None
+        if event == "line" and left >= 0:
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def test_an_existing_file_is_kept(tmp_path):

@@ -91,11 +91,10 @@ def under_way(path: Path, *, folder: bool, private: bool) -> Iterator[tuple[Path
     """Make a temporary file or folder for the owner alone, and hold it: its path, and its permissions in the end."""
     owner = stat.S_IRWXU if folder else stat.S_IRUSR | stat.S_IWUSR
     usual = (0o777 if folder else 0o666) & ~_umask()
-    held = None
+    temporary, held = beside(path), None
     try:
         # Made within the block that removes it: an interrupt may come at any moment.
         while True:
-            temporary = beside(path)
             if folder:
                 temporary.mkdir(owner)
             else:
@@ -105,7 +104,7 @@ def under_way(path: Path, *, folder: bool, private: bool) -> Iterator[tuple[Path
             if held is None or (hold(held) and temporary.exists()):
                 break
             os.close(held)
-            held = None
+            temporary, held = beside(path), None
         yield temporary, stat.S_IMODE(path.stat().st_mode) if path.exists() else usual & owner if private else usual
     finally:
         if folder:
