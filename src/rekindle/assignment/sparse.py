@@ -229,9 +229,9 @@ def assign_by_paths(
 ) -> SparseAssignment:
     """Assign all units of supply to columns at (nearly) the least total cost, each by the cheapest path of exchanges.
 
-    It takes longer than an auction, but a time that is bounded: rows that have the same best columns at nearly the same
-    prices do not bid against each other in small steps. As the lists of such rows are alike, too, every row also lists some
-    columns at random, so that a path can leave them; a row of many units, or from which no path led to a free place, lists all.
+    For rows that have the same best columns at nearly the same prices: in an auction these bid against each other in small
+    steps, while here one search places each unit. As the lists of such rows are alike, too, every row also lists some columns
+    at random, so that a path can leave them; a row of many units, or from which no path led to a free place, lists all.
 
     Parameters
     ----------

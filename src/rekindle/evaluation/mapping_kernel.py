@@ -81,7 +81,7 @@ def _assign(
     if prices is not None:
         bounded.guess(prices)
     if errors.price:
-        # People who are hardly ever counted are as good for one as for another: an auction would not end.
+        # People who are hardly ever counted are as good for one as for another: an auction may bid for them in steps too small to end.
         return assign_by_paths(
             bounded, supply, capacity, gap=gap, prove=bounded.prove, prices=prices, progress=progress
         )
