@@ -34,7 +34,7 @@ __all__ = [
 
 # How the log odds that a point is right follow from what the polish, the voters and the scores say; see `terms`. Fitted by
 # logistic regression of right points on 48 recoveries of GeoLife and synthetic cities with and without routine, and confirmed
-# on others. `python -m benchmarks.calibration` repeats it; the table is in docs/concepts/habits.md.
+# on others. `python -m benchmarks.calibration` repeats it; the table is in docs/concepts/habits-experiments.md.
 WEIGHTS = {
     "constant": -2.56,
     "probability": 0.45,
