@@ -1,5 +1,6 @@
 """Every block of code of README and the site is run, in the order of its page, and every public name is described."""
 
+import ast
 import importlib.util
 import re
 import shlex
@@ -131,6 +132,35 @@ def test_links_between_pages_lead_somewhere():
             assert path.exists() or notebook.exists(), f"{page.name} links to {target}, which is not there"
             found += 1
     assert found > 60
+
+
+def test_links_lead_to_headings():
+    headings = {page: set(map(slug, re.findall(r"^#+ (.+)", page.read_text(), re.M))) for page in PAGES}
+    found = 0
+    for page in PAGES:
+        for target, heading in re.findall(r"\]\(([\w./-]*\.md|)#([\w-]+)\)", page.read_text()):
+            other = (page.parent / target).resolve() if target else page
+            if other in headings:  # the page of a notebook is made of its script
+                assert heading in headings[other], f"{page.name} links to {target}#{heading}, which is not there"
+                found += 1
+    assert found > 40
+
+
+def slug(heading):
+    """How the site calls a heading."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+
+
+@pytest.mark.parametrize("folder", ["docs", "benchmarks"])
+def test_scripts_import_names_that_exist(folder):
+    """Most of them are run by hand, years apart."""
+    found = 0
+    for script in (ROOT / folder).rglob("*.py"):
+        for line in ast.walk(ast.parse(script.read_text())):
+            if isinstance(line, ast.ImportFrom) and (line.module or "").split(".")[0] in ("rekindle", "benchmarks"):
+                exec(ast.unparse(line), {})
+                found += 1
+    assert found > 10
 
 
 @pytest.fixture(scope="module")

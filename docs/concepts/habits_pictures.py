@@ -15,7 +15,7 @@ from rekindle.attacks.habits import Habits
 from rekindle.attacks.habits.problem import Problem
 from rekindle.attacks.habits.relink import relink
 from rekindle.attacks.habits.rng import generator
-from rekindle.attacks.habits.search import Chain, Model
+from rekindle.attacks.habits.search import HabitModel, SwapSearch
 from rekindle.attacks.habits.track import track
 from rekindle.evaluation import assess_confidence
 
@@ -30,7 +30,7 @@ def save(figure: plt.Figure, name: str) -> None:
 
 
 def last_in(truth: rk.Trajectories) -> None:
-    """How often the one who leaves is the one who came last, next to what a draw would give."""
+    """How often the person who leaves is the one who came last, beside what a random draw would give."""
     rank, drawn = np.zeros(6), np.zeros(6)
     arrived = np.zeros(truth.people, int)
     for step in range(1, truth.steps):
@@ -47,7 +47,7 @@ def last_in(truth: rk.Trajectories) -> None:
     axes.bar(at - 0.2, rank / rank.sum(), 0.4, color=BLUE, label="who leaves")
     axes.bar(at + 0.2, drawn / drawn.sum(), 0.4, color=GREY, label="anyone at random")
     axes.set_xticks(at, ["last", "2nd last", "3rd", "4th", "5th", "6th"])
-    axes.set(xlabel="order of arrival, of those in the place", ylabel="share of departures")
+    axes.set(xlabel="order of arrival, of those in the location", ylabel="share of departures")
     axes.legend(frameon=False)
     save(figure, "last-in")
 
@@ -64,7 +64,7 @@ def exchange() -> None:
         axes.axvspan(3, 4, color=GREY, alpha=0.2)
         axes.set(title=title, xlabel="time")
         axes.set_xticks([])
-    left.set_ylabel("place")
+    left.set_ylabel("location")
     left.set_yticks(range(5))
     save(figure, "exchange")
 
@@ -80,15 +80,15 @@ def parts(truth: rk.Trajectories) -> None:
 
     tracks = track(problem, 0)
     linked = relink(problem, tracks, 0)
-    chain = Chain(problem, Model.learn(problem, [tracks]), linked, generator(0))
-    chain.run(100 * truth.people)
+    search = SwapSearch(problem, HabitModel.learn(problem, [tracks]), linked, generator(0))
+    search.run(100 * truth.people)
     found = Habits().recover(counts)
     bars = {
         "baseline": rk.evaluate(rk.Baseline().recover(counts).trajectories, truth).accuracy,
         "enhanced": rk.evaluate(rk.Enhanced().recover(counts).trajectories, truth).accuracy,
         "track": accuracy(tracks),
         "+ re-link": accuracy(linked),
-        "+ search": accuracy(chain.tracks),
+        "+ search": accuracy(search.tracks),
         "+ consensus,\npolish": rk.evaluate(found.trajectories, truth).accuracy,
     }
     sure = assess_confidence(found.trajectories, found.confidence, truth)
