@@ -50,6 +50,13 @@ def test_importing_loads_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("room", sorted(rk._ROOMS))
+def test_rooms_are_loaded_on_demand(room):
+    code = f"import rekindle as rk; print(rk.{room}.__name__, {room!r} in dir(rk))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"rekindle.{room} True"
+
+
 EXAMPLES = {
     "Audit": lambda: rk.audit(TRUTH, attacks=[rk.Naive()], defences=[], seeds=2, workers=1),
     "Calendar": lambda: TRUTH.calendar,

@@ -6,7 +6,7 @@
 >>> result = rk.evaluate(recovery.trajectories, truth)
 
 What is used rarely lives in its room: errors in `rekindle.errors`, move and linking costs in `rekindle.attacks`, metrics in
-`rekindle.evaluation`. Names are loaded when they are first used.
+`rekindle.evaluation`. Names and rooms are loaded when they are first used.
 """
 
 from importlib import import_module
@@ -88,11 +88,19 @@ _NAMES = {
     "sources.synthetic": "SyntheticCity",
 }
 _ROOM_OF = {name: room for room, names in _NAMES.items() for name in names.split()}
+# fmt: off
+_ROOMS = {
+    "attacks", "auditing", "checking", "defences", "evaluation", "io", "membership", "model", "prepare", "repairing", "report",
+    "sources", "testing",
+}
+# fmt: on
 
 __all__ = ["__version__", *_ROOM_OF]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"rekindle.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     room = import_module(f"rekindle.{_ROOM_OF[name]}")
@@ -101,4 +109,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})
