@@ -80,7 +80,9 @@ class ExposedPeople:
     clear: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
-        return f"ExposedPeople({self.half.people} of {self.half.of}, {self.almost_all.people} of them almost wholly)"
+        return (
+            f"ExposedPeople({self.half.people} of {self.half.of}, {self.almost_all.people} of them almost completely)"
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Precision:
     precision
         The share of the claimed points that are right; None where there is none.
     people
-        How many people can be claimed almost wholly, as a mean over the row orders.
+        How many people can be claimed almost completely, as a mean over the row orders.
     people_right
         The share of the points of these people that are right; None where there is nobody.
     """
