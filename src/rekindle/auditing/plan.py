@@ -69,7 +69,7 @@ class Plan:
     with_counts
         Whether the counts are published beside the flows, protected alike.
     priors
-        What attackers may know beside the release: each is one more attempt.
+        What attackers may know besides the release: each is one more attempt.
     longer
         Flows of longer windows that are published too, with stayers; attacks are also tried with all windows together.
     unused

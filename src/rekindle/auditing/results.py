@@ -153,7 +153,7 @@ class AttackRisk:
     seconds
         Processor time that one recovery took, as a mean over the row orders; None where that is not known.
     knows
-        What the attacker knows beside the release: "other-traces", "known-past" (scored by name) or "known-people" (who are left
+        What the attacker knows besides the release: "other-traces", "known-past" (scored by name) or "known-people" (who are left
         out of the score). None for one who knows nothing. Those who know more are tried on the release as given, and
         count neither for the strongest attack nor for the verdict.
     """
