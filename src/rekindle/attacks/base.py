@@ -198,9 +198,7 @@ class Attack:
         if flows is not None and not isinstance(flows, Flows):
             if len(flows) != 1:
                 if getattr(attack, "prior", None) is not None:
-                    raise InvalidSetting(
-                        "What is known besides the release goes with flows of one window: give those alone."
-                    )
+                    raise InvalidSetting("Prior knowledge works only with flows of one window: give those alone.")
 
                 def alone(counts: Counts, flows: Flows, progress: Progress) -> Trajectories:
                     return attack.recover(counts, flows=flows, progress=progress).trajectories

@@ -79,12 +79,12 @@ class Prior(ABC):
         known = self.trajectories
         if known.locations != locations:
             raise InvalidData(
-                f"The paths of {type(self).__name__} have other locations than the release; prepare both alike.",
+                f"The paths of {type(self).__name__} have other locations than the release; prepare both in the same way.",
             )
         if known.calendar.step != calendar.step:
             raise InvalidData(
                 f"The paths of {type(self).__name__} have steps of {known.calendar.step}, the release of "
-                f"{calendar.step}; prepare both alike.",
+                f"{calendar.step}; prepare both in the same way.",
             )
 
 
