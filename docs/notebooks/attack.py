@@ -26,7 +26,7 @@ places = rk.Locations(XY_KM, PLACES)
 # %% [markdown]
 # ## What really happened
 #
-# One row a person and day, one letter every two hours, from midnight. This is what the owner knows and nobody else.
+# One row per person and day, one letter every two hours, from midnight. This is what the owner knows and nobody else.
 
 # %%
 DAYS = [
@@ -184,7 +184,7 @@ rk.figures.draw_costs(
 #
 # The enhanced attack of D'Silva et al. remembers. It counts how often each location was predicted to follow another (the paper's $B$),
 # and adds the most frequent followers to the locations that cost nothing ([`rk.attacks.Popular`][rekindle.attacks.Popular]). It also links with
-# the best of the last three days, so that one odd Tuesday does not lose a person.
+# the best of the last three days, so that one odd Tuesday does not break a trajectory.
 
 # %%
 run = rk.Enhanced().start(places, counts.calendar, people=6)

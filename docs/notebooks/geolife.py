@@ -145,7 +145,7 @@ rk.figures.draw_grid(prepared.truth.locations, positions=prepared.positions).fig
 
 # %% [markdown]
 # Two choices deserve a thought. **The clock**: the published preparation makes everyone's first record midnight (`align="first-record"`), so
-# that nights are no nights. We used `align="day"`, which moves people by whole days only. **The filling**: how much of what an
+# that nights are not nights. We used `align="day"`, which moves people by whole days only. **The filling**: how much of what an
 # attack will "find" was never recorded?
 
 # %% alt="Which steps of each person were recorded: most of every day is filled"
@@ -168,7 +168,7 @@ plt.close(figure)
 figure
 
 # %% [markdown]
-# Of the real GeoLife, prepared as published, 88.5% of all steps are filled. Keep that in mind whenever you read an accuracy on it.
+# In the real GeoLife, prepared as published, 88.5% of all steps are filled. Keep that in mind whenever you read an accuracy on it.
 #
 # ## The dataset
 #

@@ -12,7 +12,7 @@
 # A year of taxi trips in Porto, published for a challenge (ECML/PKDD 2015, CC BY 4.0). The file has 1.7 million trips; this
 # notebook writes a small one of the same form, with invented taxis, and prepares it as in the paper's section "Dataset 2".
 #
-# ## One row a trip
+# ## One row per trip
 #
 # The columns that matter: `TAXI_ID`, `TIMESTAMP` (when the trip begins, in seconds since 1970), `MISSING_DATA`, and `POLYLINE`, a list
 # of longitude and latitude every 15 seconds. Between trips there is nothing: a taxi without a fare is invisible.
@@ -130,7 +130,7 @@ print(
 # %% [markdown]
 # ## What an attack finds
 #
-# Less than of people. The paper suspects that rules made for people do not fit vehicles, and that few locations tell taxis apart.
+# Less than for people. The paper suspects that rules made for people do not fit vehicles, and that few locations tell taxis apart.
 
 # %%
 counts = prepared.truth.counts()

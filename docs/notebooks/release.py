@@ -10,7 +10,7 @@
 # # Auditing your own release
 #
 # You have counts that you would like to publish. This notebook takes you to a decision. It plays the owner of a small city of 40
-# people; with your own data, replace the first cell by `data = rk.read_dataset("folder")`
+# people; with your own data, replace the first cell with `data = rk.read_dataset("folder")`
 # ([how to get one](../guides/preparing.md)).
 
 # %%
@@ -43,7 +43,7 @@ print(
 # %% [markdown]
 # ## 2. How much would be found?
 #
-# `rk.audit` tries attacks on the release as it is, and behind each defence that you name. It does what an attacker would: repair
+# `rk.audit` tries attacks on the release as it is, and after each defence that you name. It does what an attacker would: repair
 # what was withheld or made noisy, then attack. Several row orders show how much is luck.
 
 # %%
@@ -72,7 +72,7 @@ for name in ("chance", "naive", "enhanced", "habits"):
     )
 
 # %% [markdown]
-# A number without its neighbours means nothing. Chance deals people out at random; the naive attack lets everyone stay. Their distance
+# A number without a reference means nothing. Chance places people at random; the naive attack lets as many as possible stay. Their distance
 # to the attacks is what the attacks have learnt.
 #
 # ## 3. Who is exposed?
@@ -154,7 +154,7 @@ assert all(r.utility["count_error"] > 0.3 for r in less)
 # %% [markdown]
 # ## 5. Write it down
 #
-# The report is one file that opens anywhere and asks no other computer for anything. The person who has to sign can read it.
+# The report is one file that opens anywhere and asks no other computer for anything. The person who has to sign off can read it.
 
 # %%
 audit.to_html("report.html")

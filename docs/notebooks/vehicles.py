@@ -116,7 +116,7 @@ attack = rk.DayByDay(first=vehicle, night=vehicle, day=vehicle)
 print(f"{rk.evaluate(attack.recover(fleet.counts()).trajectories, fleet).accuracy:.3f}")
 
 # %% [markdown]
-# One number of one fleet says nothing. So: twelve fleets, two row orders each, every rule on the same fleets. (Before this rule we
+# One number from one fleet says nothing. So: twelve fleets, two row orders each, every rule on the same fleets. (Before this rule we
 # tried about ten others, such as a price for turning back, on fleets with the seeds 0 to 19; this one was best. The fleets below are
 # new to it.)
 #
@@ -183,7 +183,7 @@ assert np.mean(every_minute["stay"]) < np.mean(every_minute["velocity"])
 #
 # ## Where it stops helping
 #
-# The rule lives on seeing a vehicle every minute. Count every five minutes in cells of 1 km, and a taxi drives 2.5 km between two
+# The rule depends on seeing a vehicle every minute. Count every five minutes in cells of 1 km, and a taxi drives 2.5 km between two
 # looks: it may have turned twice.
 
 # %%
@@ -210,7 +210,7 @@ assert lost.mean() < gain.mean() / 2
 # | velocity, within reach | .213 | –.005 ± .002 |
 # | vehicle (squared, within reach) | .199 | –.018 ± .002 |
 #
-# It makes things *worse*. At that pace, cabs keep no course that the next count could show, and the best of these rules is the
+# It makes things *worse*. At that interval, cabs keep no course that the next count could show, and the best of these rules is the
 # simplest: they stay near. So, for vehicles that are counted often, a rule of their own finds a little more; for vehicles counted
 # seldom it does not, and for them the counts protect better than any rule attacks. (The figures of the cabs are from one run for
 # each day; the data may be had from CRAWDAD, not from us.)
@@ -218,4 +218,4 @@ assert lost.mean() < gain.mean() / 2
 # ## Yours
 #
 # The same attack takes a linking cost of your own (`linking=`, see [`rk.attacks.LinkingCost`][rekindle.attacks.LinkingCost]). What a whole attack
-# must fulfil, and the tests that check it for you: [adding an attack](../guides/extending.md).
+# must satisfy, and the tests that check it for you: [adding an attack](../guides/extending.md).

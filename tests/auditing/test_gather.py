@@ -158,7 +158,7 @@ def test_people_who_come_and_go_are_audited(coming):
     assert coming.settings["totals"] == [9, 14]
     assert coming.settings["people_in_release"] == 15
     assert coming.settings["assumed"] == [
-        "The attacker is taken to know that there are 15 people, as the truth says.",
+        "The attacker is assumed to know that there are 15 people, as in the truth.",
         "At a step, from 9 to 14 of them are counted; the others are taken to be away.",
     ]
     # Nobody can be exposed who is never counted.

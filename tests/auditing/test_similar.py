@@ -84,10 +84,10 @@ def test_the_page_marks_it_as_an_estimate(found, tmp_path):
     found.to_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "This is an estimate, not a measurement." in page
-    assert "People drawn like the rebuilt ones" in page
+    assert "Synthetic people modelled on the rebuilt ones" in page
     assert "By an estimate, " in page
     assert "of the published numbers above 0 are 1 or 2" in page
-    assert "What each does to people drawn like the rebuilt ones stands below, as an estimate." in page
+    assert "What each does to synthetic people modelled on the rebuilt ones is below, as an estimate." in page
 
 
 def test_nothing_is_expected_of_protected_numbers_but_what_the_attack_says(found):

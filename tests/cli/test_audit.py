@@ -218,7 +218,7 @@ def test_what_is_left_out_is_said_and_the_choice_can_be_repeated(folder, tmp_pat
     assert found.code == 0, found.err
     assert "- Habits is not tried, so the risk may be higher than shown: name it in --attack." in found.err
     assert "--thorough tries them" in found.err
-    command = re.search(r"The same is done by: rekindle (.*)", found.err)[1]
+    command = re.search(r"To repeat exactly this: rekindle (.*)", found.err)[1]
     assert command.endswith("--workers 1 --attack enhanced --seeds 1 --defence none --brief")
     numbers = json.loads((tmp_path / "out/audit.json").read_text())
     assert "--seeds 3 tries more" in " ".join(numbers["omitted"])
@@ -323,8 +323,8 @@ def test_a_part_is_audited_and_said_to_be_one(folder, tmp_path):
 @pytest.mark.parametrize(
     ("data", "options", "told"),
     [
-        ("counts.csv", ["--sample-people", "5"], "--sample-people takes a part of a dataset folder"),
-        ("counts.csv", ["--first-days", "1"], "--first-days takes a part of a dataset folder"),
+        ("counts.csv", ["--sample-people", "5"], "--sample-people works only on a dataset folder"),
+        ("counts.csv", ["--first-days", "1"], "--first-days works only on a dataset folder"),
         ("known", ["--sample-people", "21"], "the dataset has 20 people"),
         ("known", ["--first-days", "3"], "the dataset has 2 days"),
         ("outside", ["--sample-people", "5"], "there is no truth"),

@@ -47,7 +47,7 @@ def test_writes_the_release_its_evidence_and_how_to_repeat_it(city, tmp_path):
     assert chosen.startswith("coarser-time:step=")
     assert numbers["chosen"]["exposed"] <= 5
     assert "Only the release and its locations are for publication." in found.out
-    assert "The frontier of risk and use" in found.out
+    assert "The frontier of risk and utility" in found.out
     page = (out / "recommend.html").read_text()
     assert "<svg" in page
     assert f'<p class="verdict">{numbers["chosen"]["label"]}</p>' in page

@@ -42,9 +42,9 @@ counts = rk.Counts([[0, 1, 2, 3, 7, 12], [1, 0, 3, 4, 8, 9]], row, rk.Calendar("
         (lambda: make_defence("blur", {}), "no defence 'blur'; choose cap"),
         (lambda: make_defence("round", {"base": 5}), "no setting 'base'; it has to"),
         (lambda: make_defence("round", {}), "does not take these settings"),
-        (lambda: parse_defence("round:5"), "'5' of the defence 'round' is no setting"),
-        (lambda: parse_defence("Round!"), "'Round!' is no defence"),
-        (lambda: parse_defence(""), "is no defence"),
+        (lambda: parse_defence("round:5"), "'5' of the defence 'round' is not a setting"),
+        (lambda: parse_defence("Round!"), "'Round!' is not a defence"),
+        (lambda: parse_defence(""), "is not a defence"),
     ],
 )
 def test_refuses(make, problem):

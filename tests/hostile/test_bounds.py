@@ -142,7 +142,7 @@ def test_an_archive_with_other_things_than_arrays(tmp_path):
 
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("a.txt", b"")
-    with pytest.raises(rk.errors.InvalidFile, match="is no array"):
+    with pytest.raises(rk.errors.InvalidFile, match="is not an array"):
         read_arrays(tmp_path / "a.npz")
 
 

@@ -235,7 +235,8 @@ def shown(**more):
 def test_shows_both_axes_of_the_verdict_and_the_rule():
     text = shown(advantage=around(0.05), half=8, almost=8, of=300)
     assert (
-        "Little on average, but 8 of 300 people are almost wholly exposed. High risk Do not publish as it is." in text
+        "Little on average, but 8 of 300 people are almost completely exposed. High risk Do not publish as it is."
+        in text
     )
     assert text.index("8 of 300 people, more than half") < text.index("5% advantage over chance")
     assert "On average: low, by the upper limit of the advantage over chance, 7%." in text
@@ -265,7 +266,7 @@ def test_shows_what_is_learnt_from_known_points_beside_uniqueness():
 
 def test_shows_what_can_be_claimed():
     text = shown()
-    assert "Attack people claimed almost wholly of their points right habits 1 95%" in text
+    assert "Attack people claimed almost completely of their points right habits 1 95%" in text
     assert "Precision by the share of points claimed" in build_page(made())
 
 

@@ -28,10 +28,10 @@ def test_plural():
     [
         ((around(0.0, 0.01), 0, 0, 60), "No better than guessing", "The attacks do no better than guessing, and nobody is exposed."),
         ((around(0.05), 0, 0, 60), "Low risk", "Little can be recovered from this release, and nobody is exposed."),
-        ((around(0.05), 8, 8, 300), "High risk", "Little on average, but 8 of 300 people are almost wholly exposed."),
-        ((around(0.0, 0.01), 1, 1, 61), "High risk", "No better than guessing on average, but 1 of 61 people is almost wholly exposed."),
+        ((around(0.05), 8, 8, 300), "High risk", "Little on average, but 8 of 300 people are almost completely exposed."),
+        ((around(0.0, 0.01), 1, 1, 61), "High risk", "No better than guessing on average, but 1 of 61 people is almost completely exposed."),
         ((around(0.2), 1, 0, 300), "Moderate risk", "Part of people's time can be recovered on average, and 1 of 300 people is exposed."),
-        ((around(0.7), 40, 12, 60), "Very high risk", "Most of people's time can be recovered on average, and 40 of 60 people are exposed, 12 of them almost wholly."),
+        ((around(0.7), 40, 12, 60), "Very high risk", "Most of people's time can be recovered on average, and 40 of 60 people are exposed, 12 of them almost completely."),
         ((around(0.3, 0.25), 0, 0, 5), "Cannot tell", "This audit cannot tell how much can be recovered: the limits lie too far apart."),
     ],
 )  # fmt: skip
@@ -74,7 +74,7 @@ def test_the_decision_stands_in_words():
     assert decision(made(Estimate(0.25, -0.13, 0.85))).startswith(
         "Do not publish as it is: a high risk cannot be ruled out."
     )
-    assert decision(made(truth=None)).startswith("Whether to publish it cannot be said")
+    assert decision(made(truth=None)).startswith("Whether to publish it cannot be decided")
 
 
 def test_the_decision_wants_nobody_exposed():

@@ -391,7 +391,7 @@ def test_call_records(tmp_path):
 
 
 def test_what_is_no_frame():
-    with pytest.raises(InvalidData, match="A list is no table of points; give a data frame"):
+    with pytest.raises(InvalidData, match="A list is not a table of points; give a data frame"):
         points_from_frame([1, 2, 3])
 
 

@@ -126,7 +126,7 @@ class Attack:
     in_parts
         Whether it is done in parts, which an audit can spread over all its workers.
     priors
-        Which kinds of prior knowledge it can use, beside `KnownPeople`, which goes with every attack. An attack with any has
+        Which kinds of prior knowledge it can use, besides `KnownPeople`, which works with every attack. An attack with any has
         a field `prior`, None by default, for `knowing` to fill.
     """
 
@@ -156,7 +156,7 @@ class Attack:
             How many people there are in all. Those who are not counted at a step are away then. It may turn out that there
             are more: a later feed takes them in, as people who were away before.
         prior
-            What the attacker knows beside the release; the same as ``attack.knowing(prior).start(...)``.
+            What the attacker knows besides the release; the same as ``attack.knowing(prior).start(...)``.
         progress
             Called after each day.
         """
@@ -190,7 +190,7 @@ class Attack:
             move are left out. Of flows of several windows that are published together, those of the shortest are kept exactly,
             and the others help to tell people apart; there is no confidence then.
         prior
-            What the attacker knows beside the release: `OtherTraces`, `KnownPast` or `KnownPeople`.
+            What the attacker knows besides the release: `OtherTraces`, `KnownPast` or `KnownPeople`.
         progress
             Called after each day.
         """
@@ -198,9 +198,7 @@ class Attack:
         if flows is not None and not isinstance(flows, Flows):
             if len(flows) != 1:
                 if getattr(attack, "prior", None) is not None:
-                    raise InvalidSetting(
-                        "What is known beside the release goes with flows of one window: give those alone."
-                    )
+                    raise InvalidSetting("Prior knowledge works only with flows of one window: give those alone.")
 
                 def alone(counts: Counts, flows: Flows, progress: Progress) -> Trajectories:
                     return attack.recover(counts, flows=flows, progress=progress).trajectories

@@ -41,14 +41,14 @@ ROUNDING = 1e-9
 class DayByDay(Attack):
     """Recover each day from its own counts, then link it to the days before.
 
-    Where the totals vary, the paper's machine is extended: away is a location without coordinates. A day is recovered with
-    as many people as its largest total needs. Who returns has no velocity. Days are linked by what was seen of people,
-    and those of whom nothing was seen come last.
+    Where the totals vary, the paper's algorithm is extended: away is a location without coordinates. A day is recovered with
+    as many people as its largest total needs. People who return have no velocity. Days are linked by what was
+    seen of people, and those who were not seen come last.
 
     Where flows are given, each transition is the cheapest one that keeps them: one assignment for the people of each location.
     The night between two days is no gap then: a day begins at the last step of the day before, with a transition that costs
-    `first` too, and everyone goes on from where they were at that step. No link is needed: wherever people meet on that day, they
-    go on as each other if that brings them closer to where they were at the same time on the days before.
+    `first` too, and everyone continues from where they were at that step. No link is needed: wherever people meet on that day, they
+    swap their further paths if that brings them closer to where they were at the same time on the days before.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class DayByDay(Attack):
         Over how many threads the days of one feed are spread, where no cost looks at the days before; None for all
         cores. It changes nothing but the time.
     prior
-        What the attacker knows beside the release; see `recover`. How people move, learnt from the traces, takes the place of
+        What the attacker knows besides the release; see `recover`. How people move, learnt from the traces, takes the place of
         all three costs of moves. People whose past is known are linked by it too.
     """
 

@@ -1,4 +1,4 @@
-"""What an attacker may know beside the release: other people's traces, people's past, some of the people themselves.
+"""What an attacker may know besides the release: other people's traces, people's past, some of the people themselves.
 
 Each kind is an object that an attack is handed: ``attack.recover(counts, prior=KnownPast(...))``. Who is attacked must not
 be in the traces of the first kind: the person who measures must see to that.
@@ -30,7 +30,7 @@ from rekindle.progress import Progress
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior(ABC):
-    """What an attacker knows beside the release.
+    """What an attacker knows besides the release.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ class Prior(ABC):
         known = self.trajectories
         if known.locations != locations:
             raise InvalidData(
-                f"The paths of {type(self).__name__} have other locations than the release; prepare both alike.",
+                f"The paths of {type(self).__name__} have other locations than the release; prepare both in the same way.",
             )
         if known.calendar.step != calendar.step:
             raise InvalidData(
                 f"The paths of {type(self).__name__} have steps of {known.calendar.step}, the release of "
-                f"{calendar.step}; prepare both alike.",
+                f"{calendar.step}; prepare both in the same way.",
             )
 
 
@@ -126,7 +126,7 @@ class OtherTraces(Prior):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownPast(Prior):
-    """Earlier days of the same people, such as last month's leak: everyone's habits, but not who is who today.
+    """Earlier days of the same people, such as last month's leak: everyone's habits, but not who they are today.
 
     The recovered people have the names of those whose past is known, in their order; anyone else who is counted comes after
     them. A recovery is right where the person of that name was: ``evaluate(..., mapping="names")``.

@@ -110,7 +110,7 @@ def audit(
     attacks
         By default all attacks with their defaults, or with less effort where there are many people.
     priors
-        What attackers may know beside the release. For each, the last attack that can use it is tried once more, on the release
+        What attackers may know besides the release. For each, the last attack that can use it is tried once more, on the release
         as given, and stands beside the others; the verdict is about attackers who know nothing else.
     defences
         What to try on the data. By default up to eight that suit it; an empty list tries none.
@@ -119,7 +119,7 @@ def audit(
     seed
         That of the first row order and draw; the others follow it. Other seeds give another audit of the same kind.
     people
-        How many people the attacker takes to be counted at every step. By default that is known where the truth is; where
+        How many people the attacker assumes. By default that is known where the truth is; where
         it is not, it is guessed from the release. What an attacker who has to guess reaches is shown beside it.
     membership
         Whether to test who is in the data at all: not; for someone who knows everyone else ("exact"); or also with the two

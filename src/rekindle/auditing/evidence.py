@@ -121,7 +121,7 @@ def _risks(audit: Audit) -> Iterator[Evidence]:
         "Attack modelling",
         ISO27559,
         f"The attacker has the release, its places and its times, {known} how many people are counted, and rebuilds everyone's "
-        f"path with {_listed(attacks)}. Beside the attacks stand {_listed(references)}.",
+        f"path with {_listed(attacks)}. The attacks are compared with {_listed(references)}.",
         {"attacks": attacks, "references": references, "people_known": given.people_known},
     )
     if best.accuracy is None or best.advantage is None or given.exposed is None:

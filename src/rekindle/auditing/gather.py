@@ -174,12 +174,12 @@ def _assumed(found: Findings) -> Iterator[str]:
             "alone; the stronger counts."
         )
     yield {
-        "given": f"The attacker is taken to know that there are {people:,} people, as was set.",
-        "truth": f"The attacker is taken to know that there are {people:,} people, as the truth says.",
+        "given": f"The attacker is assumed to know that there are {people:,} people, as was set.",
+        "truth": f"The attacker is assumed to know that there are {people:,} people, as in the truth.",
         "counts": f"The counts say that there are {people:,} people.",
-        "largest total": f"Nobody said how many people there are: they are taken to be {people:,}, the largest total of a "
+        "largest total": f"The number of people is not known: it is taken to be {people:,}, the largest total of a "
         "step. If people come and go so that not all are ever counted at once, there are more of them.",
-        "estimate": f"Nobody said how many people there are, and the numbers are not exact: they are estimated to be {people:,}.",
+        "estimate": f"The number of people is not known, and the numbers are not exact: it is estimated at {people:,}.",
     }[_people_from(found)]
     if fewest < people:
         how = "are counted" if published.exact else "are estimated to be counted"
@@ -199,20 +199,18 @@ def _warnings(found: Findings) -> Iterator[str]:
         yield (
             f"{1 - observed:.0%} of the points of the truth were filled in, not recorded. An accuracy over all points is then "
             "mostly one of the filling, which moves less than people do; look at the accuracy at recorded points. Prepare "
-            "the data with a smaller largest gap (`max_gap`), so that people are away where nothing is known of them."
+            "the data with a shorter `max_gap`, so that people are away where nothing is known about them."
         )
     noisy = [one.label for one in _applied(found) if one.adds_noise]
     if noisy and not found.plan.given.locations.public:
         yield (
             f"Noise was tried ({'; '.join(noisy)}) on locations that nobody declared public. If the list of locations was "
-            "made from the data, it tells that somebody was there, and noise on the numbers does not hide that: its "
-            "epsilon then promises too much."
+            "made from the data, it reveals that somebody was there, and noise on the numbers does not hide that: its epsilon then promises too much."
         )
     fewer = [one.label for one in found.releases.values() if len(one.draws[0].longer) < len(found.plan.longer)]
     if fewer:
         yield (
-            f"Tried without some of the longer windows, which the defence does not leave beside the shortest: {'; '.join(fewer)}. If "
-            "these windows are published all the same, more may be found than is said here."
+            f"Tried without some of the longer windows, which the defence does not leave beside the shortest: {'; '.join(fewer)}. If these windows are published anyway, an attacker may find more than is said here."
         )
 
 

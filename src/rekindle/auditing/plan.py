@@ -69,7 +69,7 @@ class Plan:
     with_counts
         Whether the counts are published beside the flows, protected alike.
     priors
-        What attackers may know beside the release: each is one more attempt.
+        What attackers may know besides the release: each is one more attempt.
     longer
         Flows of longer windows that are published too, with stayers; attacks are also tried with all windows together.
     unused
@@ -190,7 +190,7 @@ def attempts_of(
     attacks = list(attacks)
     for prior in priors:
         if not isinstance(prior, Prior):
-            raise InvalidSetting(f"{prior!r} is no prior knowledge, such as rekindle.KnownPast(...).")
+            raise InvalidSetting(f"{prior!r} is not prior knowledge, such as rekindle.KnownPast(...).")
         able = [one for one in attacks if isinstance(one, Attack) and (isinstance(prior, (KnownPeople, *one.priors)))]
         able = [one for one in able if getattr(one, "prior", None) is None]
         if not able:
@@ -213,7 +213,7 @@ def attempts_of(
             name = f"{base} {number}"
         found[name] = Attempt(name, attack)
     if len(found) == len(beside):
-        raise InvalidSetting("There is no attack to audit with; give at least one, or None for all.")
+        raise InvalidSetting("There are no attacks to audit with; give at least one, or None for all.")
     if truth is not None:
         found[PERFECT] = Attempt(PERFECT)
     return list(found.values())

@@ -80,7 +80,9 @@ class ExposedPeople:
     clear: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
-        return f"ExposedPeople({self.half.people} of {self.half.of}, {self.almost_all.people} of them almost wholly)"
+        return (
+            f"ExposedPeople({self.half.people} of {self.half.of}, {self.almost_all.people} of them almost completely)"
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Precision:
     precision
         The share of the claimed points that are right; None where there is none.
     people
-        How many people can be claimed almost wholly, as a mean over the row orders.
+        How many people can be claimed almost completely, as a mean over the row orders.
     people_right
         The share of the points of these people that are right; None where there is nobody.
     """
@@ -151,7 +153,7 @@ class AttackRisk:
     seconds
         Processor time that one recovery took, as a mean over the row orders; None where that is not known.
     knows
-        What the attacker knows beside the release: "other-traces", "known-past" (scored by name) or "known-people" (who are left
+        What the attacker knows besides the release: "other-traces", "known-past" (scored by name) or "known-people" (who are left
         out of the score). None for one who knows nothing. Those who know more are tried on the release as given, and
         count neither for the strongest attack nor for the verdict.
     """

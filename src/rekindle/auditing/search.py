@@ -86,7 +86,7 @@ def recommend(
     announce: Callable[[Forecast], None] | None = None,
     so_far: Callable[[Recommendation], None] | None = None,
 ) -> Recommendation:
-    """Find the least lossy release under limits of risk.
+    """Find the least lossy release within limits of risk.
 
     Families of defences are searched: by bisection where the risk falls with the strength, from the least lossy setting on
     where it does not. A setting that loses more than one that is known to meet the limits is not tried. What is best is then
@@ -138,8 +138,8 @@ def recommend(
 
     Notes
     -----
-    To choose an epsilon by looking at what attacks find in the truth is outside the proof of differential privacy: the proof
-    holds for each release by itself, and the choice tells something of the data that no budget pays for.
+    Choosing epsilon by what attacks find in the truth is outside the proof of differential privacy: the proof holds for
+    each release by itself, and the choice reveals something about the data that no budget pays for.
 
     Examples
     --------

@@ -107,7 +107,7 @@ class Attempt:
 
     @property
     def knows(self) -> str | None:
-        """What the attacker knows beside the release, in words; None for one who knows nothing."""
+        """What the attacker knows besides the release, in words; None for one who knows nothing."""
         prior = getattr(self.attack, "prior", None)
         return None if prior is None else next(name for name, kind in PRIORS.items() if type(prior) is kind)
 

@@ -20,13 +20,13 @@ Checkable = Table | Release | Counts | Flows | str | Path
 def check(
     *tables: Checkable, ignore: Collection[str] = (), settings: Settings | None = None, value: str | None = None
 ) -> Findings:
-    """Look for what a release gives away by itself: no truth is needed, and no attack is made.
+    """Check what a release gives away by itself: no truth is needed, and no attack is run.
 
     Parameters
     ----------
     tables
         Releases, counts, or files of published tables (csv or parquet; counts or flows, long or wide). Several are checked
-        together: what one withholds another may give away.
+        together: one may give away what another withholds.
     ignore
         Names of rules to leave out.
     settings

@@ -149,7 +149,7 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
             "note",
             names,
             "There are too many numbers to compare sums with their parts, so withheld ones were not computed.",
-            "What a reader could compute was not looked at.",
+            "What a reader could compute was not checked.",
             "Check fewer days or fewer locations at a time.",
         )
         return
@@ -187,7 +187,7 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
             severity,  # type: ignore[arg-type]
             subject.tables[first["table"]].name,
             f"{_number(rows.height, 'withheld number')} can be {how} from published sums; the first is {value}.",
-            "Who withholds a number and publishes the total and the other parts has published the number.",
+            "A total and all its other parts give the withheld number away.",
             "Withhold a second number of every such sum, or round the totals too.",
             rows["row"].drop_nulls(),
         )
@@ -195,8 +195,8 @@ def withheld_numbers(subject: Subject) -> Iterator[Finding]:
         yield _finding(
             "note",
             names,
-            f"{_number(found.open, 'withheld number', 'hangs', 'hang')} together with too many others (more than {MOST_IN_A_GROUP}, or "
-            "too many groups): only simple differences were looked at.",
+            f"{_number(found.open, 'withheld number', 'is', 'are')} linked to too many others (more than {MOST_IN_A_GROUP}, or "
+            "too many groups): only simple differences were checked.",
             "A reader with more patience could compute more.",
             "Check fewer tables, days or categories at a time.",
         )
@@ -226,7 +226,7 @@ def _exact_beside(name: str, total: pl.DataFrame, base: float) -> Iterator[Findi
             "warning",
             name,
             f"{_number(exact.height, 'total', 'is', 'are')} published exactly, while the parts are rounded to {base:g}.",
-            "The exact total says by how much the rounding of the parts went wrong, and so narrows them down.",
+            "The exact total reveals the sum of the rounding errors of the parts, and so narrows them down.",
             "Round the totals like their parts, each on its own.",
             exact["row"],
         )
@@ -362,7 +362,7 @@ def isolated_locations(subject: Subject) -> Iterator[Finding]:
                 table.name,
                 f"{_number(len(found), table.noun, 'has', 'have')} nobody at {subject.settings.mostly_empty:.0%} or more of the "
                 f"steps and a single person at some: {_listed(names, found)}.",
-                f"Someone who ever goes {there} stands out, and someone who knows that a person does finds that person.",
+                f"Someone who ever goes {there} stands out, and anyone who knows that a person does can find that person.",
                 f"Merge {such} with their neighbours, or leave them out.",
                 _rows_of(table, names, found),
             )
@@ -393,7 +393,7 @@ def alone_at_night(subject: Subject) -> Iterator[Finding]:
                 table.name,
                 f"In {_number(len(found), 'location')} {alone_was} for a whole night ({_number(int(whole.sum()), 'night')} in "
                 f"all): {_listed(shown, found)}.",
-                "Who is alone somewhere all night lives there: an address book turns the location into a name.",
+                "Someone who is alone somewhere all night lives there: an address book turns the location into a name.",
                 "Count in larger areas at night, or withhold small numbers.",
                 _rows_of(table, names, found),
             )
@@ -471,8 +471,8 @@ def steps_missing(subject: Subject) -> Iterator[Finding]:
             yield _finding(
                 "note",
                 table.name,
-                f"The clock changes {where}: an hour is missing, or there twice.",
-                "A day with 23 or 25 hours shifts habits by an hour, and an hour that is there twice counts people twice.",
+                f"The clock changes {where}: an hour is missing, or appears twice.",
+                "A day with 23 or 25 hours shifts habits by an hour, and an hour that appears twice counts people twice.",
                 "Publish times in one offset from UTC, or name the time zone.",
             )
 
@@ -486,8 +486,8 @@ def listed_twice(subject: Subject) -> Iterator[Finding]:
             yield _finding(
                 "warning",
                 table.name,
-                f"{_number(again.height, 'row')} are there more than once, for the same time and {table.noun}.",
-                "It is not clear which of them holds; where they differ, their differences say something of their own.",
+                f"{_number(again.height, 'row', 'appears', 'appear')} more than once, for the same time and {table.noun}.",
+                "It is not clear which of them is right; if they differ, the difference itself gives something away.",
                 "Publish each number once. After a clock change, name the offset from UTC.",
                 again["row"],
             )
@@ -511,8 +511,7 @@ def changing_totals(subject: Subject) -> Iterator[Finding]:
                 f"{'is' if few == 1 else 'are'} one or two people.",
                 "People come and go, which is normal. The totals say when: a change of one is a person who came or left at "
                 "that time, and the locations whose numbers change with it say where.",
-                "Nothing needs to change for that alone. Where many changes are one or two people, publish longer steps or "
-                "round all numbers. The audit takes who is not counted at a step to be away.",
+                "This alone requires no change. Where many changes are one or two people, publish longer steps or round all numbers. The audit takes people who are not counted at a step to be away.",
             )
 
 

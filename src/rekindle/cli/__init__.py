@@ -19,12 +19,12 @@ class Overview(Commands):
     overview = {  # noqa: RUF012
         "demo": "Audit a synthetic city and explain what its counts give away.",
         "prepare": "Turn raw points into a dataset.",
-        "check": "Look for what published tables give away by themselves.",
+        "check": "Check what published tables give away by themselves.",
         "attack": "Recover everyone's trajectory from counts or flows, as an attacker would.",
         "evaluate": "Compare a recovery with the ground truth.",
         "defend": "Protect counts and write a release for publication.",
-        "audit": "Find out how exposed people are by a release, and what would protect them.",
-        "recommend": "Find the least lossy release under limits of risk, and write it.",
+        "audit": "Find out how much a release exposes people, and what would protect them.",
+        "recommend": "Find the least lossy release within limits of risk, and write it.",
         "clean": "Remove what was derived from the ground truth.",
         "reproduce": "Compute the paper's tables and figures.",
     }

@@ -33,7 +33,7 @@ from rekindle.model.calendar import format_step
 
 
 def attack(
-    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a csv or parquet table of counts or flows.")],
+    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a CSV or Parquet table of counts or flows.")],
     out: Annotated[
         Path, typer.Option(help="Folder for the recovery. Each day is written as soon as it is finished.")
     ],
@@ -47,13 +47,13 @@ def attack(
     resume: Annotated[bool, typer.Option("--resume", help="Continue what an earlier run left in OUT.")] = False,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Shuffle the order of interchangeable people, to measure the spread of ties."),
+        typer.Option(min=0, help="Shuffle the order of interchangeable people; several seeds show how ties matter."),
     ] = None,
     lookback_days: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Days to look back when days are linked. Default: the attack's own, 3 for enhanced, 1 for baseline.",
+            help="Earlier days that each day is linked to. Default: the attack's own, 3 for enhanced, 1 for baseline.",
         ),
     ] = None,
     effort: Effort = None,
@@ -80,7 +80,7 @@ def attack(
     cell_km: CellSide = 1.0,
     memory_limit: MemoryLimit = None,
     csv: Annotated[
-        Path | None, typer.Option(help="Also write the trajectories to this csv file: person, datetime, location.")
+        Path | None, typer.Option(help="Also write the trajectories to this CSV file: person, datetime, location.")
     ] = None,
     geojson: Annotated[
         Path | None, typer.Option(help="Also write the trajectories to this .geojson file: one line per person.")

@@ -74,7 +74,7 @@ Attacks = Annotated[
 def audit(
     context: typer.Context,
     dataset: Annotated[
-        Path, typer.Argument(help="A dataset folder, a table of counts, or a published table (csv or parquet).")
+        Path, typer.Argument(help="A dataset folder, a table of counts, or a published table (CSV or Parquet).")
     ],
     out: Annotated[
         Path,
@@ -171,11 +171,11 @@ def audit(
     output_format: GateFormat = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Find out how exposed people are by a release, and what would protect them.
+    """Find out how much a release exposes people, and what would protect them.
 
-    Tries attacks on the release and on what each defence would make of it, beside chance and a naive attack. Writes a
-    report, which grows while it works, and the same numbers as JSON. It says first how long it takes, what it leaves out, and
-    the command that repeats its choice. If interrupted, run it again to resume.
+    Runs attacks, beside chance and a naive attack, on the release and on what each defence would make of it.
+    First prints how long that will take, what is left out, and the command that repeats the choice. Writes a report,
+    which grows during the audit, and the same numbers as JSON. If interrupted, run it again to resume.
     """
     way_out = "Audit fewer days (--first-days), fewer people (--sample-people) or coarser locations"
     tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
@@ -187,7 +187,7 @@ def audit(
         how_read = _part(data, sample_people, first_days)
     elif sample_people is not None or first_days is not None:
         only = "sample_people" if sample_people is not None else "first_days"
-        raise InvalidSetting(f"`{only}` takes a part of a dataset folder; {dataset} is a table.")
+        raise InvalidSetting(f"`{only}` works only on a dataset folder; {dataset} is a table.")
     else:
         published = read_published(dataset, locations, read_as=read_as, absent=absent, step=step, cell_km=cell_km)
         data, how_read = published.data, in_flags(published.note, context)
@@ -266,7 +266,7 @@ def _part(data: Dataset, sample: int | None, first_days: int | None) -> str | No
         return None
     told = f"Only a part is audited: {', and '.join(parts)}."
     if sample is not None:
-        told += " Of the whole release more may be found, or less."
+        told += " An audit of the whole release may find more, or less."
     return told if first_days is None else told + " More days may expose more."
 
 
@@ -295,7 +295,7 @@ def _announce(ahead: Forecast, context: typer.Context, time_budget: str | None) 
     note(f"About {ahead.tasks} tasks, {duration(ahead.seconds)} on {cores}{memory}.")
     if ahead.omitted:
         why = "by the size of the data" if time_budget is None else f"for {time_budget} on this machine"
-        note(f"Chosen {why}. The same is done by: {_explicit(ahead, context)}")
+        note(f"Chosen {why}. To repeat exactly this: {_explicit(ahead, context)}")
         for sentence in ahead.omitted:
             note(f"- {in_flags(sentence, context)}")
     if ahead.seconds > LONG_SECONDS and ahead.faster:

@@ -24,16 +24,16 @@ def check(
     release: Annotated[
         list[Path],
         typer.Argument(
-            help="Published tables (csv or parquet; counts or flows), or dataset folders. Several are checked together."
+            help="Published tables (CSV or Parquet; counts or flows), or dataset folders. Several are checked together."
         ),
     ],
-    ignore: Annotated[list[str] | None, typer.Option(help="A rule to leave out; may be repeated.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A rule to skip; may be repeated.")] = None,
     withheld_below: Annotated[
-        float | None, typer.Option(help="What withheld numbers lie below, if the publisher says so.")
+        float | None, typer.Option(help="The publisher's threshold: withheld numbers lie below it.")
     ] = None,
     narrow: Annotated[
         float | None,
-        typer.Option(help="Report withheld numbers whose limits are at most so far apart. Default: 2."),
+        typer.Option(help="Report withheld numbers whose limits are at most this far apart. Default: 2."),
     ] = None,
     mostly_empty: Annotated[
         float | None, typer.Option(help="Share of steps at which an isolated location is empty. Default: 0.95.")
@@ -41,13 +41,15 @@ def check(
     value: Annotated[
         str | None, typer.Option(help="Column of numbers, if it is not called count, value, trips or the like.")
     ] = None,
-    fail_on: Annotated[Severity, typer.Option(help=f"Exit with {FOUND} if a finding is as grave as this.")] = "error",
+    fail_on: Annotated[
+        Severity, typer.Option(help=f"Exit with {FOUND} if a finding is at least this severe.")
+    ] = "error",
     output_format: GateFormat = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Look for what published tables give away by themselves.
+    """Check what published tables give away by themselves.
 
-    Needs no ground truth and makes no attack, so it takes seconds. Settings may also stand in pyproject.toml, under
+    Needs no ground truth and runs no attack, so it takes seconds. Settings can also be given in pyproject.toml, under
     [tool.rekindle.check].
     """
     config = read_config(Path.cwd())

@@ -14,7 +14,7 @@ from rekindle.io.safety.clean import find_traces, find_unmarked, remove_trace
 
 def clean(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="Where to look, with all folders below.")
+        list[Path], typer.Argument(metavar="FOLDER...", help="Folder to search, with all folders below it.")
     ],
     truth: Annotated[
         bool, typer.Option("--truth", help="Also remove the ground truth of datasets. Counts and locations stay.")
@@ -30,7 +30,7 @@ def clean(
 
     That is: evaluations, finished tasks of audits, reports, checkpoints, and what interrupted runs left behind. Only what
     Rekindle wrote is touched; it is listed in the rekindle.json of each output folder. Links are not followed. Files are
-    unlinked as usual, so backups and snapshots of the disk may still hold them.
+    deleted, not overwritten, and backups and disk snapshots may still hold them.
     """
     found = [trace for folder in folders for trace in find_traces(folder, truth=truth, recoveries=recoveries)]
     for folder in [one for top in folders for one in find_unmarked(top)]:

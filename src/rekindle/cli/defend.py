@@ -48,10 +48,10 @@ NOISES: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "geometric": Geometri
 
 
 def defend(
-    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a table of counts (csv or parquet).")],
+    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a table of counts (CSV or Parquet).")],
     out: Annotated[Path, typer.Option(help="The file to publish: .csv or .parquet.")],
     preset: Annotated[
-        str | None, typer.Option(help=f"What a publisher is known to do: {', '.join(PRESETS)}.")
+        str | None, typer.Option(help=f"Defences that a publisher is known to use: {', '.join(PRESETS)}.")
     ] = None,
     defence: Annotated[
         str | None,
@@ -66,14 +66,16 @@ def defend(
         float | None, typer.Option(help="Merge locations into grid cells of this side, in km.")
     ] = None,
     every: Annotated[
-        str | None, typer.Option(help="Publish only the first record of each such interval, e.g. 1h.")
+        str | None, typer.Option(help="Publish only the first step of each interval of this length, e.g. 1h.")
     ] = None,
-    cap_at: Annotated[float | None, typer.Option(help="Publish no number above this.")] = None,
+    cap_at: Annotated[float | None, typer.Option(help="Cap numbers at this value.")] = None,
     noise: Annotated[Literal["laplace", "geometric"] | None, typer.Option(help="Add noise; with --epsilon.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The privacy budget of the noise.")] = None,
-    per: Annotated[Unit, typer.Option(help="What the budget is for.")] = "person-day",
+    per: Annotated[
+        Unit, typer.Option(help="What the budget covers: a step, a day or all of a person.")
+    ] = "person-day",
     neighbours: Annotated[
-        Neighbours, typer.Option(help="What the budget hides: whether it is in the data, or where it was.")
+        Neighbours, typer.Option(help="What the noise hides: whether a record is in the data, or where it was.")
     ] = "add-remove",
     suppress_below: Annotated[float | None, typer.Option(help="Withhold numbers below this.")] = None,
     keep_zeros: Annotated[bool, typer.Option("--keep-zeros", help="Do not withhold zeros.")] = False,
@@ -94,7 +96,7 @@ def defend(
     """Protect counts and write a release for publication.
 
     The options apply in the order in which they are listed here. Noise is drawn with OpenDP from the system's randomness,
-    without a seed: every run gives other numbers, and publishing two of them spends the budget twice.
+    without a seed: every run gives different numbers, and publishing two of them spends the budget twice.
     """
     chosen: list[Defence] = []
     if sample is not None:
@@ -162,7 +164,7 @@ def defend(
     if preset is not None:
         console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}")
     published = "counts" if release.pairs is None else "flows"
-    console.print(f"Done to the {published}: {release.describe()}")
+    console.print(f"Applied to the {published}: {release.describe()}")
     show_budgets(chain, steps)
     rows = [[f"{m.meaning} ({m.unit}, {m.direction} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
     console.print(table("What a reader loses", ["", "release"], rows))

@@ -44,7 +44,7 @@ def demo(
     seeds: Annotated[
         int, typer.Option(min=1, help="Row orders to average over: ties move accuracy by several points.")
     ] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed makes another city.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives another city.")] = 0,
     flows: WithFlows = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -64,7 +64,7 @@ def demo(
         ),
         (
             "3. The attacks.",
-            "Every trajectory is recovered from these numbers alone, as they are and behind some defences.",
+            "Every trajectory is recovered from these numbers alone, as they are and after some defences.",
         ),
     )
     console.print()

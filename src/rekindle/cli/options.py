@@ -37,16 +37,16 @@ Quiet = Annotated[
         callback=be_quiet,
     ),
 ]
-_FORMAT = "Print the answer for people (text), or for a program and then nothing else."
+_FORMAT = "Print the answer as text for people, or in a format for programs and then nothing else."
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help=_FORMAT)]
 GateFormat = Annotated[Literal["text", "json", "junit", "github"], typer.Option("--format", help=_FORMAT)]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
 MemoryLimit = Annotated[
     str | None,
     typer.Option(
         "--memory-limit",
         metavar="SIZE",
-        help="Refuse to start if more would be needed, e.g. 4GB. Default: what is free.",
+        help="Refuse to start if more memory would be needed, e.g. 4GB. Default: the free memory.",
     ),
 ]
 
@@ -61,7 +61,7 @@ LocationsFile = Annotated[
     ),
 ]
 TableStep = Annotated[
-    str | None, typer.Option("--step", help="Interval of such a table, e.g. 10min, where it has a single time.")
+    str | None, typer.Option("--step", help="Interval of a table that has a single time, e.g. 10min.")
 ]
 CellSide = Annotated[
     float,
@@ -88,7 +88,7 @@ Window = Annotated[
     typer.Option(
         "--window",
         metavar="TIME",
-        help="How long a window of flows is, e.g. 2h. Default: a step; or that of the flows in DATASET.",
+        help="Length of the windows of flows, e.g. 2h. Default: that of the flows in DATASET, or else one step.",
     ),
 ]
 
@@ -96,7 +96,7 @@ PublicLocations = Annotated[
     bool,
     typer.Option(
         "--public-locations",
-        help="Declare that the list of locations was fixed without looking at the data; noise needs it. With "
+        help="Declare that the list of locations was fixed without looking at the data; noise requires this. With "
         "--locations FILE, that list is published in full.",
     ),
 ]
@@ -107,7 +107,7 @@ Effort = Annotated[
     Literal["low", "normal", "high"] | None,
     typer.Option(
         "--effort",
-        help="How hard Habits tries. low is a first look. Default: normal; low in an audit of many people.",
+        help="Effort of the Habits attack; low gives a first look. Default: normal; low in an audit of many people.",
     ),
 ]
 Seed = Annotated[
@@ -128,7 +128,7 @@ KnownPeople = Annotated[
     typer.Option(
         "--people",
         min=1,
-        help="Number of people that the attacker takes to be counted. Default: the true number, which is normally "
+        help="Number of people that the attacker assumes. Default: the true number, which is normally "
         "public; without ground truth, a guess from the release.",
     ),
 ]
@@ -137,8 +137,8 @@ TimeBudget = Annotated[
     typer.Option(
         "--time-budget",
         metavar="TIME",
-        help="How long it may take, e.g. 20min or 2h: what you do not ask for is chosen to fit, and when the time is up, the "
-        "finished tasks make the result. Default: about 15 minutes on two ordinary cores, by the size of the data alone.",
+        help="Time limit, e.g. 20min or 2h: what you do not specify is chosen to fit, and when the time is up, the "
+        "result is made from the finished tasks. Default: about 15 minutes on two ordinary cores, by the size of the data alone.",
     ),
 ]
 Resume = Annotated[
@@ -152,7 +152,7 @@ Mapping = Annotated[
     typer.Option(
         "--mapping",
         help="How recovered people are matched with true ones: least total error, as in Xu et al., or by the names that an "
-        "attacker who knows people's past gives them. Default: optimal; names where there are such.",
+        "attacker who knows people's past gives them. Default: names where the recovery has them, otherwise optimal.",
     ),
 ]
 Priors = Annotated[
@@ -160,7 +160,7 @@ Priors = Annotated[
     typer.Option(
         "--prior",
         metavar="KIND:DATASET",
-        help="What an attacker knows beside the release: other-traces (or other-traces-neural), known-past or known-people, and "
+        help="What an attacker knows besides the release: other-traces (or other-traces-neural), known-past or known-people, and "
         "a dataset folder with their true paths; may be repeated. Default: nothing.",
     ),
 ]

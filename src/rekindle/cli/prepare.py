@@ -45,9 +45,9 @@ prepare = typer.Typer(
     rich_markup_mode="rich",
     help=unwrap("""Turn raw points into a dataset.
 
-    A dataset says who was where at every step, and how many people that makes in each location. OUT becomes a folder with
-    counts, locations, the ground truth, dataset.json, and grid.png, a plot of the locations over the points. To attack it:
-    rekindle attack OUT --out RECOVERY"""),
+    A dataset says where everyone was at every step, and how many people were in each location. OUT becomes a folder
+    with counts, locations, the ground truth, dataset.json, and grid.png, a plot of the locations over the points. To
+    attack it: rekindle attack OUT --out RECOVERY"""),
 )
 
 MOST_FILLED = 0.5
@@ -114,8 +114,8 @@ def _option(name: str, kind: Any, words: dict[str, str]) -> Any:
 
 
 def write(
-    source: Annotated[str, typer.Argument(metavar="SRC", help="What to read.", show_default=False)],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The dataset's folder.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="SRC", help="Raw data to read.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the dataset.", show_default=False)],
     flows: WithFlows = False,
     memory_limit: MemoryLimit = None,
     overwrite: Overwrite = False,
@@ -151,7 +151,7 @@ def places_of(
     towers: Annotated[
         Path | None,
         typer.Option(
-            help="Use these towers instead of grid cells: a csv or parquet file with location, lat, lng, or other usual names "
+            help="Use these towers instead of grid cells: a CSV or Parquet file with location, lat, lng, or other usual names "
             "such as cell_id, latitude, longitude. A position belongs to the nearest tower.",
         ),
     ] = None,
@@ -192,7 +192,7 @@ def geolife(
 ) -> dict[str, Any]:
     """GeoLife: SRC is its folder, or the original zip, which is read without unpacking.
 
-    The paper's section "Dataset 1": people of different years become one city that lives at the same time.
+    The paper's section "Dataset 1": people recorded in different years are treated as if they lived at the same time.
     """
     return {"area": Area(*_numbers("area", area, 3))}
 

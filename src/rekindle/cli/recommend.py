@@ -95,13 +95,12 @@ def recommend(
     output_format: Format = "text",
     quiet: Quiet = False,
 ) -> None:
-    """Find the least lossy release under limits of risk, and write it.
+    """Find the least lossy release within limits of risk, and write it.
 
-    Searches families of defences, with the strongest attacks as judges, at low effort unless you say otherwise. What is best is
-    audited again with other draws and row orders; that audit is the evidence. Noise is drawn afresh for the release, as by rekindle defend. Ends with exit code 3 where
-    nothing meets the limits; then no release is written.
-
-    To choose an epsilon by looking at the ground truth is outside the proof of differential privacy.
+    Searches families of defences, judged by the strongest attacks, at low effort unless you set another. The best
+    release is audited again with other draws and row orders; that audit is the evidence. Noise is drawn afresh for the
+    release, as by rekindle defend. Exits with code 3 if nothing meets the limits; then no release is written. Choosing
+    epsilon by looking at the ground truth is outside the proof of differential privacy.
     """
     way_out = "Use fewer days, fewer people or coarser locations"
     tables = [dataset / "truth.parquet", dataset / "counts.parquet"]
@@ -111,7 +110,7 @@ def recommend(
         raise InvalidFile(dataset, "there is no truth.parquet in it, so nobody knows what a release gives away.")
     if locations is not None and not public_locations:
         raise InvalidSetting(
-            "`locations` is a list that was fixed without looking at the data; say so with `public_locations`."
+            "`locations` must be a list fixed without looking at the data; declare that with `public_locations`."
         )
     if public_locations:
         listed = data.locations if locations is None else read_locations(locations)
@@ -132,7 +131,7 @@ def recommend(
         judges = " and ".join(type(one).__name__ for one in ahead.plan.attacks.values())
         note(
             f"The search takes up to about {duration(ahead.seconds)} on {cores} and {size(ahead.memory_bytes)} of memory, "
-            f"judged by {judges}; then comes an audit of what is best."
+            f"judged by {judges}; then the best release is audited."
         )
         begin_output(out, resume=resume)
         for path in results:
@@ -192,7 +191,7 @@ def _show(found: Recommendation, context: typer.Context) -> None:
         if name in FAMILIES:
             console.print(f"Not tried: {name}: {in_flags(reason, context)}")
     console.print(
-        table("The frontier of risk and use, as the search saw it", found.head(), found.rows(found.frontier))
+        table("The frontier of risk and utility, as the search saw it", found.head(), found.rows(found.frontier))
     )
     if found.chosen is not None:
         console.print(table("What a reader loses", ["", "release"], _use(found.chosen, found.measure)))

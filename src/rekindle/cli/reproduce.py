@@ -26,9 +26,7 @@ def reproduce(
     ] = None,
     porto: Annotated[
         Path | None,
-        typer.Option(
-            help="Porto Taxi: the original train.csv, also gzipped. Less than the whole year is used as it is."
-        ),
+        typer.Option(help="Porto Taxi: the original train.csv, also gzipped. A part of the year works too."),
     ] = None,
     published: Annotated[
         Path | None,
@@ -55,9 +53,9 @@ def reproduce(
 ) -> None:
     """Compute the paper's tables and figures.
 
-    The results stand beside the paper's own numbers: GeoLife with 37, 38 and 43 users and Porto Taxi 3x3 and 7x7, from raw data,
-    as closely as text and notebooks define them. Data that is not given is skipped and named; without any data, a synthetic
-    city is used instead.
+    The results are shown beside the paper's own numbers: GeoLife with 37, 38 and 43 users and Porto Taxi 3x3 and 7x7,
+    from raw data, as closely as text and notebooks define them. Data that is not given is skipped, and the page says
+    so; without any data, a synthetic city is used instead.
 
     Writes index.html and index.md, and in figures/ each figure as SVG and PNG with the data behind it as CSV. With real data,
     some of these files show real people's paths.

@@ -118,7 +118,7 @@ def make_attack(name: str, settings: dict[str, Any]) -> Attack:
 
 
 def read_prior(text: str) -> Prior:
-    """Read what an attacker knows beside the release, from KIND:DATASET."""
+    """Read what an attacker knows besides the release, from KIND:DATASET."""
     kind, _, path = text.partition(":")
     settings: dict[str, Any] = {}
     if kind == "other-traces-neural":

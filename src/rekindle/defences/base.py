@@ -28,7 +28,7 @@ class Defence(ABC):
     """Base of every defence: settings in the constructor, data in the call.
 
     A defence is a frozen dataclass whose fields are its settings. One that is random has a field `seed`, for simulation;
-    call `for_publication` before publishing. It says itself what repair, noise, audit and report must know of it: the
+    call `for_publication` before publishing. It declares what repair, noise, audit and report need to know about it: the
     attributes below may be set in the class, or be properties.
 
     Attributes
@@ -38,7 +38,7 @@ class Defence(ABC):
     words
         What it does in a few words, with the settings by name in braces: "Round to {to:g}". Without, `describe` is its label.
     exact, adds_noise, withholds_below, rounds_to, caps_at, included, fixed_size, keeps_sensitivity, simulated
-        See `AppliedDefence`. A defence that says nothing may do anything to the numbers but add noise.
+        See `AppliedDefence`. A defence that declares nothing may do anything to the numbers but add noise.
     """
 
     needs_people: ClassVar[bool] = False

@@ -73,7 +73,7 @@ def parse_defence(text: str) -> Defence:
         match = _ONE.fullmatch(part.strip())
         if match is None:
             raise InvalidSetting(
-                f"{part.strip()!r:.80} is no defence; write for example 'suppress:below=10 + round:to=5'."
+                f"{part.strip()!r:.80} is not a defence; write for example 'suppress:below=10 + round:to=5'."
             )
         name, rest = match[1], match[2]
         if rest is None and name == "none":
@@ -85,7 +85,9 @@ def parse_defence(text: str) -> Defence:
         for one in rest.split(",") if rest else ():
             key, equals, value = one.partition("=")
             if not equals:
-                raise InvalidSetting(f"{one.strip()!r:.80} of the defence {name!r} is no setting; write name=value.")
+                raise InvalidSetting(
+                    f"{one.strip()!r:.80} of the defence {name!r} is not a setting; write name=value."
+                )
             settings[key.strip()] = _value(value.strip())
         found.append(make_defence(name, settings))
     return found[0] if len(found) == 1 else Chain(found)

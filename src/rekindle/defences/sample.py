@@ -17,7 +17,7 @@ from rekindle.model import Counts, Flows, Release, Trajectories
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(Defence):
-    """Count only a random sample of the people. It needs the people: counts do not say who is who.
+    """Count only a random sample of the people. It needs the people themselves: counts are not enough.
 
     `coarsen` gives the people who were drawn, with their names. Those who were not are in no release: they are not
     exposed, and score 0 where a score is a mean over everyone.

@@ -21,7 +21,7 @@ from rekindle.evaluation.people import ratio
 from rekindle.model import Trajectories
 
 ALMOST_WHOLLY = 0.9
-"""A person is claimed almost wholly where more than this share of their points is claimed."""
+"""A person is claimed almost completely where more than this share of their points is claimed."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Claims:
     points_right
         Share of the claimed points that are right; NaN where none is claimed.
     people
-        Share of all recovered people who are claimed almost wholly: more than 90% of the points at which they are counted.
+        Share of all recovered people who are claimed almost completely: more than 90% of the points at which they are counted.
     people_right
         Share of the points of these people that are right; NaN where there is none.
     """

@@ -149,7 +149,7 @@ def read_dataset(
     known = truth and bool(stored(folder, "truth"))
     if people is not None:
         if not known:
-            raise InvalidSetting("`people` is set, but there is no truth, which alone says who is who.")
+            raise InvalidSetting("`people` is set, but there is no truth to draw them from.")
         found = _read_truth(folder, locations, calendar, people, seed, part=days is not None)
         theirs = (
             flows_of(found.during(one).cells, locations, one, stayers=stayers, people=found.people)

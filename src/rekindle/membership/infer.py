@@ -223,7 +223,7 @@ def infer_membership(
     draws
         For the exact test: releases with and without each person. Long releases get fewer, as the result says.
     seed
-        Where people and noise come from.
+        Decides which people are drawn, and the noise.
     workers
         For the classifiers: number of processes.
     progress

@@ -21,7 +21,7 @@ from rekindle.model.locations import ByValue, Locations, frozen, to_array
 class Counts(ByValue):
     """How many people were in each location at each step: the release that an attack is given.
 
-    Whole numbers of at least 0. They may add up to another total at each step: who is not counted at a step is away. (The
+    Whole numbers of at least 0. Their total may differ from step to step: people who are not counted are away. (The
     paper asks for the same total at every step; then nobody is ever away.)
 
     Parameters

@@ -196,7 +196,9 @@ class Towers:
 
         towers = self.locations.lat_lng
         if towers is None:
-            raise InvalidData("The towers have no lat and lng; positions cannot be put to the nearest of them.")
+            raise InvalidData(
+                "The towers have no lat and lng, so positions cannot be assigned to the nearest of them."
+            )
         origin = (float(towers[:, 0].mean()), float(towers[:, 1].mean()))
         tree = cKDTree(project_to_plane(towers[:, 0], towers[:, 1], origin))
         return Located(self.locations, partial(_nearest, tree=tree, origin=origin))

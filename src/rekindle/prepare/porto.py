@@ -104,7 +104,7 @@ def _densest(trips: nw.LazyFrame[Any], days: int) -> int:
         trips.with_columns(day=floor_divide(nw.col("time"), DAY_SECONDS)).group_by("day").agg(trips=nw.len())
     )
     if not daily.height:
-        raise InvalidData("There is no trip at all; is the time window right?")
+        raise InvalidData("There are no trips at all; is the time window right?")
     day = daily["day"].to_numpy()
     counts = np.bincount(day - day.min(), weights=daily["trips"].to_numpy())
     sums = np.convolve(counts, np.ones(days))[days - 1 :]  # of the days from each day on

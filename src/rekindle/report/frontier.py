@@ -31,7 +31,7 @@ def _page(found: Recommendation) -> str:
         headline=none if found.chosen is None else found.chosen.label,
         answer=found.answer,
         notes=[*found.notes, *(f"Not tried: {name}: {reason}" for name, reason in found.left_out.items())],
-        chart=charts.privacy_and_use("The frontier of risk and use", points, LEVELS, found.published)
+        chart=charts.privacy_and_use("The frontier of risk and utility", points, LEVELS, found.published)
         if points
         else "",
         published=found.published,

@@ -244,7 +244,7 @@ class _Page:
                 [one.label, one.strongest.accuracy, people, _LABELS.get(one.strongest.attack, one.strongest.attack)]
             )
         head = ["Release", "points in the right place", "people exposed", "by"]
-        return Table("People drawn like the rebuilt ones (an estimate)", head, rows)
+        return Table("Synthetic people modelled on the rebuilt ones (an estimate)", head, rows)
 
     def exposed(self) -> Table | None:
         """Who is exposed to each attack."""
@@ -402,7 +402,7 @@ class _Page:
         rows = [[name, f"{one.people:.1f}".removesuffix(".0"), one.people_right] for name, one in sure.items()]
         xname, yname = "share of points claimed, surest first", "share of claims right"
         ticks = [(at / 4, f"{at / 4:.0%}") for at in range(5)]
-        head = ["Attack", "people claimed almost wholly", "of their points right"]
+        head = ["Attack", "people claimed almost completely", "of their points right"]
         return {
             "chart": charts.lines(
                 "Precision by the share of points claimed", drawn, xname=xname, yname=yname, xticks=ticks

@@ -65,8 +65,8 @@ def exposed(found: ExposedPeople) -> str:
     people = f"{half.people:,} of {plural(half.of, 'person', 'people')}"
     are = "is" if half.people == 1 else "are"
     if almost.people == half.people:
-        return f"{people} {are} almost wholly exposed"
-    return f"{people} {are} exposed" + (f", {almost.people:,} of them almost wholly" if almost.people else "")
+        return f"{people} {are} almost completely exposed"
+    return f"{people} {are} exposed" + (f", {almost.people:,} of them almost completely" if almost.people else "")
 
 
 def headline(audit: Audit) -> str:
@@ -229,9 +229,9 @@ def expectation(expected: Expectation) -> list[str]:
     if similar is not None and similar.strongest.accuracy is not None:
         guess = similar.attacks["chance"].accuracy
         found.append(
-            f"Of people drawn like the rebuilt ones (same places, similar totals and hours), whose true paths are known, it "
+            f"For synthetic people modelled on the rebuilt ones (same places, similar totals and hours), whose true paths are known, it "
             f"finds {percent(similar.strongest.accuracy.value)} of the points, where guessing finds {_value(guess)}. Rebuilt "
-            "people are more regular than real ones, so this is more than would be found of the real people."
+            "people are more regular than real ones, so this is more than it would find for the real people."
         )
     return found
 
@@ -239,7 +239,9 @@ def expectation(expected: Expectation) -> list[str]:
 def decision(audit: Audit) -> str:
     """What follows for publication: not as it is, with which defence, or what cannot be said."""
     if audit.truth is None:
-        said = "Whether to publish it cannot be said: without the truth nobody knows how much of a recovery is right."
+        said = (
+            "Whether to publish it cannot be decided: without the truth nobody knows how much of a recovery is right."
+        )
         return f"{said} {expected_accuracy(audit.expected)}".strip()
     if _is_low(audit.given):
         return "These attacks give no reason not to publish it as it is."
@@ -268,7 +270,9 @@ def advice(audit: Audit) -> list[str]:
                 "No defence was tried, so it is open whether one would be enough: rekindle recommend searches for one."
             ]
         estimated = audit.expected is not None and audit.expected.similar is not None and len(audit.releases) > 1
-        beside = " What each does to people drawn like the rebuilt ones stands below, as an estimate." * estimated
+        beside = (
+            " What each does to synthetic people modelled on the rebuilt ones is below, as an estimate." * estimated
+        )
         return [f"Without ground truth we cannot say whether a defence helps.{beside}"]
     if _is_low(audit.given):
         costs = "; ".join(f"{_name(one)}, {error(audit.loss(one))}" for one in tried)

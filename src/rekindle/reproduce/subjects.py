@@ -195,7 +195,7 @@ def _porto(name: str, source: Path) -> Subject:
     points, places = read_porto(source, timezone="UTC"), PortoGrid(*PORTO[name])
     span = collect(points.frame.select("time"))["time"]
     if not len(span):
-        raise InvalidFile(source, "there is no trip in it.")
+        raise InvalidFile(source, "there are no trips in it.")
     epoch = datetime(1970, 1, 1)
     first, last = (epoch + timedelta(seconds=int(bound)) for bound in (span.min(), span.max()))  # type: ignore[arg-type]
     if first <= PORTO_START and last >= PORTO_START + timedelta(days=PORTO_DAYS):

@@ -71,7 +71,7 @@ def _degrees(frame: Any) -> tuple[Any, Any]:
     kinds = set(geometry[~(geometry.isna() | geometry.is_empty)].geom_type) - {"Point"}
     if kinds:
         raise InvalidData(
-            f"The geometry {name!r} holds {', '.join(sorted(kinds))}; expected one Point a row. Of staypoints or other "
+            f"The geometry {name!r} holds {', '.join(sorted(kinds))}; expected one Point per row. For staypoints or other "
             "areas, take the centre: frame.set_geometry(frame.centroid)."
         )
     points = geometry if geometry.crs.to_epsg() == _DEGREES else geometry.to_crs(_DEGREES)

@@ -87,7 +87,7 @@ def points_from_frame(
         table = nw.from_native(frame)
     except TypeError:
         raise InvalidData(
-            f"A {type(frame).__name__} is no table of points; give a data frame: pandas, GeoPandas, Polars, DuckDB, Spark."
+            f"A {type(frame).__name__} is not a table of points; give a data frame: pandas, GeoPandas, Polars, DuckDB, Spark."
         ) from None
     names = column_names(table.collect_schema().names(), roles)
     return _points(

@@ -72,14 +72,14 @@ class Habits(Attack):
     """The strongest attack: it looks for people with few, repeated habits, and knows when it is right.
 
     It follows people through the counts (the last to arrive is the first to leave), gives segments of the tracks to the people
-    they resemble, exchanges the ways of people who meet until everyone's moves, stays and locations repeat themselves as
-    much as they can, does so several times from different starts, and lets the answers vote. It learns from the counts
+    they resemble, swaps the paths of people who meet until everyone's moves, stays and locations repeat themselves as
+    much as possible, does so several times from different starts, and lets the answers vote. It learns from the counts
     alone how far and how often people move.
 
     It revises earlier days when later ones come, so a run keeps the counts and works when it is asked, or when the last
     step has been fed. `Recovery.confidence` holds how sure it is of each point.
 
-    Given flows, it follows people along them, and everything it finds is brought back to them: two people exchange their ways
+    Given flows, it follows people along them, and everything it finds is made to fit them: two people swap paths
     only where they meet.
 
     Parameters
@@ -93,7 +93,7 @@ class Habits(Attack):
         How many threads to use; None for all processors. Within ``joblib.parallel_config(backend="loky")``, or ``"dask"``, these
         are processes, on this machine or on a cluster. The result depends on neither.
     prior
-        What the attacker knows beside the release; see `recover`. How people move, learnt from the traces, is added to what the
+        What the attacker knows besides the release; see `recover`. How people move, learnt from the traces, is added to what the
         counts say of everybody's moves and stays. People whose past is known are recognised in the result, which is then
         polished once more with their habits.
     """

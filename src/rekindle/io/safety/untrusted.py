@@ -202,7 +202,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         for entry in archive.infolist():
             name = entry.filename.removesuffix(".npy")
             if name == entry.filename or name in arrays:
-                raise InvalidFile(path, f"its entry {entry.filename!r} is no array, or is there twice.")
+                raise InvalidFile(path, f"its entry {entry.filename!r} is not an array, or appears twice.")
             with archive.open(entry) as file:
                 version = np.lib.format.read_magic(file)
                 read_header = {
