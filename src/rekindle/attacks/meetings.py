@@ -1,7 +1,7 @@
 """Meetings: two people in one place at the same time may go on as each other, and no flow changes.
 
-Whatever is wanted of people whose flows are known, the way to it is through their meetings: between two of them, two people
-either keep their ways or exchange them, whichever is worth more.
+People whose flows are known can be brought nearer to any goal only at their meetings: between two of these, two people
+either keep their paths or exchange them, whichever is worth more.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def exchange_towards(
     fixed: bool = False,
     likely: Likely = NOT_KNOWN,
 ) -> NDArray[np.int32]:
-    """Exchange ways at meetings until people are where others want them, as much as can be.
+    """Exchange paths at meetings until people are where others want them, as much as can be.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def exchange_towards(
 def exchange_until_likely(
     tracks: NDArray[np.integer], marginal: NDArray[np.float64], states: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Exchange ways at meetings until the time that people spend where they are likely to be is as long as can be.
+    """Exchange paths at meetings until the time that people spend where they are likely to be is as long as can be.
 
     All pairs are tried.
 
@@ -139,7 +139,7 @@ def _try_all_pairs(tracks, worth, now, lengths, fixed, most):
 
 @compiled()
 def _exchange(p, q, tracks, worth, now, lengths, fixed, gain):
-    """Exchange the ways of two people between two meetings wherever that is worth more: all or nothing."""
+    """Exchange the paths of two people between two meetings wherever that is worth more: all or nothing."""
     one, other, wanted, likely = tracks[p], tracks[q], worth.wanted, worth.likely
     last = len(one) - 1
     if len(now) > 0:

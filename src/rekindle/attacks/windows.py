@@ -79,7 +79,7 @@ def recover_together(
 
 
 def follow_longer(people: Trajectories, longer: Trajectories) -> Trajectories:
-    """Let people exchange ways until they are where those of longer windows are, as much as can be; in their order."""
+    """Let people exchange paths until they are where those of longer windows are, as much as can be; in their order."""
     _, at, at_longer = np.intersect1d(people.calendar.times(), longer.calendar.times(), return_indices=True)
     if not len(at):
         return people

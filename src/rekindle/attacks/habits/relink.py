@@ -177,9 +177,9 @@ class _Segments:
         share = time / np.add.reduceat(time, own[:-1])[of_kind]
         order = np.lexsort((share, visited))
         there_begin = np.concatenate([[0], np.cumsum(np.bincount(visited, minlength=len(weight)))]).astype(np.int64)
-        ways = tracks[first, begin], tracks[first, end - 1]
+        outermost = tracks[first, begin], tracks[first, end - 1]
         return cls(
-            kind.ravel().astype(np.int64), own, visited, time, there_begin, of_kind[order], share[order], *ways
+            kind.ravel().astype(np.int64), own, visited, time, there_begin, of_kind[order], share[order], *outermost
         )
 
     @property

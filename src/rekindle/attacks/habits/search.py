@@ -1,7 +1,7 @@
-"""Search: exchange the ways of two people wherever they meet, towards people with few, repeated habits.
+"""Search: exchange the paths of two people wherever they meet, towards people with few, repeated habits.
 
 Two people who are in one place at the same time can exchange their futures, and no count changes. With all meetings of
-two people (and all moments at which one of them moves), their two ways split into pieces, and each piece can go to
+two people (and all moments at which one of them moves), their two paths split into pieces, and each piece can go to
 either. The best split, for habits as they are without the piece itself, is found by dynamic programming.
 """
 
@@ -368,7 +368,7 @@ def _leaving(side, a, b, last, length, own_a, own_b, own_kind, habits, tables):
 def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tables, meet, noise, random, work, new):
     """Find the best split of two ways, given the habits that each has within a window of ticks: fills new, tells a change.
 
-    Where flows are known (meet), the two can exchange their ways only when they leave a place in which both were.
+    Where flows are known (meet), the two can exchange their paths only when they leave a place in which both were.
     """
     begin, crossed = work
     ticks = rows.shape[1]
@@ -412,7 +412,7 @@ def _split(rows, window, starts, samples, bins, habits, log_place, log_bin, tabl
             for state in range(2):
                 best_next[state] = -np.inf
                 for before in range(2):
-                    # Who came by which way to a meeting is part of the state, so that stays are known.
+                    # Who came by which path to a meeting is part of the state, so that stays are known.
                     if before != state and (meeting or (meet and cell[0] != cell[1])):
                         continue
                     gain = best[before]
@@ -509,7 +509,7 @@ def _anneal(
         if found == 0:
             continue
         q = others[whole(random, found)]
-        # Both ways change only where a piece begins, however they are split.
+        # Both paths change only where a piece begins, however they are split.
         pieces = _pieces(tracks[p], tracks[q], begin)
         rows, new = all_rows[:, :pieces], all_new[:, :pieces]
         for piece in range(pieces):
@@ -563,7 +563,7 @@ def _anneal(
 
 @compiled()
 def _pieces(one, other, begin):
-    """Find where either way changes: fills in where each piece begins, and the end; gives how many there are."""
+    """Find where either path changes: fills in where each piece begins, and the end; gives how many there are."""
     pieces = 1
     begin[0] = 0
     for tick in range(1, len(one)):

@@ -2,8 +2,8 @@
 
 Everyone is a hidden Markov chain that would rather be where the answers have them, all coupled by one weight for each flow, such that
 the expected number of people is the flow (as in `flow_polish`, but each person only in the places that they may have to do with).
-Then one person after another takes the likeliest way through the flows that are left, the surest first, and people who meet
-exchange ways.
+Then one person after another takes the likeliest path through the flows that are left, the surest first, and people who meet
+exchange paths.
 """
 
 from __future__ import annotations
@@ -295,10 +295,10 @@ def _surest(chance, lengths):
 
 @compiled()
 def _route(order, start, offsets, origin, goal, number, own, likely, lengths):
-    """Give one person after another the likeliest way through the flows that are left: (people, ticks) int32 places.
+    """Give one person after another the likeliest path through the flows that are left: (people, ticks) int32 places.
 
-    Whatever way is taken out of flows, what is left of them are the ways of the others. So those of whom least is known get the rest, and nobody
-    else is led astray by them.
+    Flows without one path are the flows of the other people. So those of whom least is known get what is left, and lead nobody
+    else astray.
     """
     people, ticks, width = likely.chance.shape
     places = len(start)
