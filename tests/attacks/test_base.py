@@ -9,6 +9,8 @@ from tests.small import random_truth
 
 import rekindle as rk
 from rekindle.attacks import ATTACKS
+from rekindle.attacks.base import Details
+from rekindle.attacks.day_by_day import DayByDayDetails
 from rekindle.errors import InvalidData, InvalidSetting
 
 SOURCE = Path(rk.__file__).parent
@@ -88,3 +90,21 @@ def test_memory_is_known_before_the_start(counts):
     many = rk.SyntheticCity(people=5000, days=1, step="1h").trajectories().counts()
     small, large = rk.Enhanced().memory_bytes(counts), rk.Enhanced().memory_bytes(many)
     assert 0 < small < large < 2**31
+
+
+def test_details_show_their_values_where_these_are_few():
+    nan, day = np.nan, np.arange(3.0)
+    shown = {
+        "step_costs=24 numbers from 0 to 23": np.arange(24.0),
+        "step_costs=[nan, 0.1235, 5]": np.array([nan, 0.123456, 5]),
+        "step_costs=1200000": np.full(30, 1.2e6),
+        "step_costs=nan": np.full(30, nan),
+        "step_costs=[]": np.empty(0),
+    }
+    for text, array in shown.items():
+        assert text in repr(DayByDayDetails(array, day, day))
+    assert (
+        repr(DayByDayDetails(day, day, day[:1]))
+        == "DayByDayDetails(step_costs=[0, 1, 2], link_costs=[0, 1, 2], gaps=0)"
+    )
+    assert repr(Details()) == "Details()"

@@ -284,10 +284,11 @@ def test_known_people_are_left_out_of_the_score(data, capsys):
     rk.write_dataset("staff", counts=known.counts(), truth=known)
     arguments = ("attack", data, "--out", "out", "--attack", "habits", "--effort", "low")
     assert run(*arguments, "--prior", "known-people:staff") == 0
+    said = "Habits made the result of 4 answers, with 6 more to say how sure it is; 120 exchanges were tried for each"
+    assert said in plain(capsys.readouterr().out)
     assert rk.read_recovery("out").known_people == TRUTH.people_ids[:2]
     assert run("evaluate", "out", data, "--format", "json") == 0
-    numbers = json.loads(capsys.readouterr().out.split("\n", 1)[1])
-    assert len(numbers["per_person"]["accuracy"]) == 4
+    assert len(json.loads(capsys.readouterr().out)["per_person"]["accuracy"]) == 4
 
 
 @pytest.mark.parametrize("text", ["known-past", "gossip:data", "known-past:"])

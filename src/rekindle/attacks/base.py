@@ -45,7 +45,8 @@ class Details:
     by_step: ClassVar[tuple[str, ...]] = ()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{len(array)} {name}' for name, array in self.arrays().items())})"
+        shown = ", ".join(f"{name}={_short(array)}" for name, array in self.arrays().items())
+        return f"{type(self).__name__}({shown})"
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Give the arrays by their names."""
@@ -57,6 +58,20 @@ class Details:
         each = [day.arrays() for day in days]
         names = [field.name for field in dataclasses.fields(cls)]
         return cls(**{name: np.concatenate([np.empty(0), *(day[name] for day in each)]) for name in names})
+
+
+def _short(array: NDArray[np.float64]) -> str:
+    """One number where all are the same, a few, or how many there are and between which they lie."""
+    distinct = np.unique(array)  # NaN once, and last
+    if len(distinct) == 1:
+        return _number(distinct[0])
+    if len(array) <= 4:
+        return f"[{', '.join(map(_number, array))}]"
+    return f"{len(array)} numbers from {_number(distinct[0])} to {_number(np.nanmax(array))}"
+
+
+def _number(number: float) -> str:
+    return f"{number:.0f}" if float(number).is_integer() else f"{number:.4g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rekindle.attacks import HabitsDetails
 from rekindle.attacks.flows import counts_and_flows
 from rekindle.attacks.folder import open_folder, recover_into
 from rekindle.cli.console import note, print_json, say, showing_progress
@@ -158,3 +159,17 @@ def attack(
         f"from {len(counts.locations)} locations ({optimal}): ",
         (str(out), "bold"),
     )
+    if isinstance(recovery.details, HabitsDetails) and folder.days:
+        say(_what_habits_did(recovery.details))
+
+
+def _what_habits_did(details: HabitsDetails) -> str:
+    """Say it in one line; every day has the same numbers."""
+    answers, voters, each, of_group = (
+        int(array[0]) for array in (details.answers, details.voters, details.exchanges, details.group_exchanges)
+    )
+    if not answers:
+        return "Habits had nothing to repeat, so the enhanced attack answered."
+    groups = f" and {of_group:,} for each that a group of answers became" if of_group else ""
+    search = f"; {each:,} exchanges were tried for each answer{groups}" if each else ""
+    return f"Habits made the result of {answers} answers, with {voters} more to say how sure it is{search}."

@@ -286,3 +286,25 @@ def test_people_of_habit_are_found_and_it_knows():
     claims = assess_confidence(found.trajectories, found.confidence, truth).claims
     assert claims.points > 0.5
     assert claims.points_right > 0.9
+
+
+def test_the_details_say_which_answers_became_the_result(counts, found):
+    low = schedule.EFFORTS["low"]
+    details = found.details
+    assert (details.answers == low.members).all()
+    assert (details.voters == low.voters).all()
+    assert (details.exchanges == low.proposals * counts.people).all()
+    assert not details.group_exchanges.any()
+    assert repr(details) == "HabitsDetails(answers=4, voters=6, exchanges=360, group_exchanges=0, block_people=0)"
+
+
+def test_with_groups_these_are_the_answers_of_the_last_groups(counts, monkeypatch):
+    monkeypatch.setitem(schedule.EFFORTS, "low", schedule.Effort(2, 2, 1, 3, 5e7, 1e10, 66, 1.4, 2, 4, 5))
+    problem = counts.part(slice(0, 34))
+    run = Habits(effort="low").start(problem.locations, problem.calendar, people=problem.people)
+    run.feed(problem)
+    details = run.recovery().details
+    assert details.answers[0] == schedule.SECOND * 2
+    assert details.voters[0] == 1
+    assert details.exchanges[0] == 3 * problem.people
+    assert details.group_exchanges[0] == schedule.GROUP_PROPOSALS * 3 * problem.people

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -53,10 +53,11 @@ class HabitsDetails(Details):
     Attributes
     ----------
     answers, voters
-        (days,) float64: how many answers became the result, and how many others said how sure it is. None: the enhanced attack
-        answered, because there was nothing to repeat.
-    exchanges
-        (days,) float64: how many exchanges the search tried for each answer.
+        (days,) float64: how many answers became the result (where answers are put together in groups, those of the last groups),
+        and how many others said how sure it is. Both 0: the enhanced attack answered, because there was nothing to repeat.
+    exchanges, group_exchanges
+        (days,) float64: how many exchanges the search tried for each answer from the counts alone, and for each that a group
+        became; 0 where there are no groups.
     block_people
         (days,) float64: about how many people were polished at a time, who share places; 0: all at once.
     """
@@ -64,6 +65,7 @@ class HabitsDetails(Details):
     answers: NDArray[np.float64]
     voters: NDArray[np.float64]
     exchanges: NDArray[np.float64]
+    group_exchanges: NDArray[np.float64]
     block_people: NDArray[np.float64]
 
 
@@ -303,8 +305,9 @@ class HabitsRun(Run):
     ) -> Recovery:
         """The result, with names where people's past is known; how sure these are is not known."""
         tracks, confidence = finish(problem, plan, answers, stopped, self._workers)
-        found = sum(number < plan.gathered for number in answers)
-        done = (found, len(answers) - found, plan.proposals, plan.block_people)
+        voters = sum(number >= plan.gathered for number in answers)
+        of_groups = plan.group_proposals if plan.groups else 0
+        done = (len(plan.last(answers)), voters, plan.proposals, of_groups, plan.block_people)
         if isinstance(self.attack.prior, KnownPast):
             past = self.attack.prior.trajectories
             tracks = put_names(
@@ -321,7 +324,7 @@ class HabitsRun(Run):
         self,
         cells: NDArray[np.int32],
         confidence: NDArray[np.float32] | None,
-        done: tuple[float, float, float, float] = (0, 0, 0, 0),
+        done: tuple[int, ...] = (0,) * len(fields(HabitsDetails)),
     ) -> Recovery:
         calendar = self.calendar.closed_at(cells.shape[1])
         each = [np.full(calendar.number_of_days if cells.shape[1] else 0, float(number)) for number in done]
