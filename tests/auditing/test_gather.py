@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import rekindle as rk
-from rekindle.auditing import audit
+from rekindle.auditing import audit, tasks
 from rekindle.defences import GeometricNoise, Round, Sample, Suppress
-from rekindle.report import words
+from rekindle.evaluation import map_people
+from rekindle.report import page, words
 
 STEPS = 48
 
@@ -205,3 +206,21 @@ def test_counts_alone_are_audited_as_they_are():
     assert "the largest total of a step" in found.settings["assumed"][0]
     known = rk.Counts(values, counts.locations, counts.calendar, people=150)
     assert rk.audit(known, attacks=[rk.Naive()], defences=[], seeds=1, workers=1).given.people_known
+
+
+def test_the_largest_gap_of_all_matchings_is_told(monkeypatch):
+    # As if these were very many people.
+    def sparsely(recovered, truth, *, method="optimal"):
+        return map_people(recovered, truth, method=method, dense_up_to=0, gap=0.5)
+
+    people = rk.SyntheticCity(people=40, days=1, step="1h", seed=1).trajectories()
+    settings = {"attacks": [rk.Baseline()], "seeds": 1, "thorough": False}
+    exact = audit_of(people, **settings)
+    assert exact.gap == exact.to_json()["gap"] == 0
+    assert "nearly so" not in words.matching(exact)
+    monkeypatch.setattr(tasks, "map_people", sparsely)
+    for data in (people, people.counts()):  # without the truth, recoveries are matched with each other
+        found = audit_of(data, **settings)
+        assert 0 < found.gap < 0.6
+        assert found.to_json()["gap"] == found.gap
+        assert words.matching(found) in page.build_page(found)

@@ -145,6 +145,8 @@ def test_agreement():
     assert agreement(truth, rk.Trajectories(truth.cells[:3], truth.locations, truth.calendar)) == pytest.approx(1 / 3)
     chance = rk.Chance().recover(truth.counts()).trajectories
     assert 0 < agreement(truth, chance) < 1
+    by_name = np.mean(chance.cells == truth.cells)
+    assert agreement(truth, chance, mapping="names") == pytest.approx(by_name)
 
 
 def test_refuses_other_times():

@@ -459,3 +459,11 @@ def test_a_gap_is_proven_whatever_was_guessed(monkeypatch: pytest.MonkeyPatch, m
         assert found.gap is not None
         assert found.total_error_km * (1 - found.gap) <= least + 1e-6
         assert found.gap <= gap
+
+
+def test_only_what_is_optimal_is_called_so() -> None:
+    matched = np.array([1, 0, -1])
+    assert repr(Mapping(matched, 2, 1.0)) == "Mapping(optimal, 2 of 2 people matched)"
+    assert repr(Mapping(matched, 2, 1.0, 0.0008)) == "Mapping(within 0.0008 of optimal, 2 of 2 people matched)"
+    assert repr(Mapping(matched, 2, 1.0, None)) == "Mapping(gap unknown, 2 of 2 people matched)"
+    assert repr(Mapping(matched, 2, 1.0, None, "names")) == "Mapping(names, 2 of 2 people matched)"

@@ -7,7 +7,19 @@ from tests.report.made import around, made, release, repaired
 
 from rekindle.auditing.risk import Estimate
 from rekindle.model import AWAY, Trajectories
-from rekindle.report.words import advice, decision, error, headline, level, percent, plural, reasons, summary, within
+from rekindle.report.words import (
+    advice,
+    decision,
+    error,
+    headline,
+    level,
+    matching,
+    percent,
+    plural,
+    reasons,
+    summary,
+    within,
+)
 
 
 @pytest.mark.parametrize(("share", "text"), [(0, "0%"), (0.001, "under 1%"), (-0.001, "0%"), (0.314, "31%"), (-0.1, "-10%"), (0.999, "over 99%"), (1, "100%")])  # fmt: skip
@@ -138,3 +150,11 @@ def test_people_come_and_go_only_where_the_truth_says_so(away):
     settings = found.settings | {"totals": [7, 8]}
     told = " ".join(summary(replace(found, releases=(given,), truth=truth, settings=settings)))
     assert ("People come and go" in told) == away
+
+
+def test_the_matching_of_many_people_is_not_called_the_best():
+    assert matching(made()).endswith("the least total distance.")
+    said = matching(made(gap=0.00079))
+    assert "or nearly so" in said
+    assert said.endswith("at most 0.08% less.")
+    assert "at most 0.01%" in matching(made(gap=1e-7))

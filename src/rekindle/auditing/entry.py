@@ -262,7 +262,9 @@ def audit(
             )
         return None
 
-    result = replace(result, expected=_expect(plan, result, audit_similar))
+    expected = _expect(plan, result, audit_similar)
+    similar = expected.similar
+    result = replace(result, expected=expected, gap=max(result.gap, 0.0 if similar is None else similar.gap))
     if progress is not None:
         progress(1, 1)
     return result

@@ -80,6 +80,7 @@ def gather(found: Findings) -> Audit:
         omitted=found.omitted,
         unfinished=tuple(_unfinished(found)),
         windows=tuple(_windows(found)),
+        gap=max((one.numbers.get("gap") or 0.0 for one in found.results), default=0.0),
     )
 
 

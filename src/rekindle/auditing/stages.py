@@ -438,6 +438,13 @@ class Findings:
         return identity(self.plan.given), identity(self.plan.truth)
 
     @property
+    def results(self) -> Iterator[Result]:
+        """Those of all attacks and comparisons."""
+        for one in self.releases.values():
+            yield from (*one.results.values(), *one._scouted.values(), *one.guessed.values())
+        yield from (*self.compared.values(), *self.grown.values(), *self.windows.values())
+
+    @property
     def known(self) -> bool:
         """Whether anything can be said of the release as given."""
         return 0 in self.releases and self.given.can_be_shown

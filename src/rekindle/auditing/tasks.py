@@ -189,6 +189,7 @@ def attack_counts(
     arrays: dict[str, NDArray[Any]] = {"cells": recovered.cells.astype(small)} if keep else {}
     if truth is not None:
         mapping = map_people(recovered, truth, method="names" if named else "optimal")
+        numbers["gap"] = mapping.gap
         arrays |= expose(recovered, truth, original=original, mapping=mapping, seed=seed).arrays()
         if sure is not None:
             numbers["confidence"] = assess_confidence(recovered, sure, truth, mapping=mapping).to_json()
@@ -233,7 +234,9 @@ def compare_recoveries(counts: Counts, one: NDArray[Any], other: NDArray[Any]) -
     def people(cells: NDArray[Any]) -> Trajectories:
         return Trajectories(cells.astype(np.int32), counts.locations, counts.calendar)
 
-    return Result({"agreement": agreement(people(one), people(other))})
+    found, beside = people(one), people(other)
+    mapping = map_people(found, beside)
+    return Result({"agreement": agreement(found, beside, mapping=mapping), "gap": mapping.gap})
 
 
 def tell_membership(

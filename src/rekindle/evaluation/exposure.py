@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rekindle.evaluation.lookup import DRAWS, look_up
-from rekindle.evaluation.mapping import Mapping, MappingMethod, map_people, resolve_mapping, right_points, visits
+from rekindle.evaluation.mapping import Mapping, MappingMethod, resolve_mapping, right_points, visits
 from rekindle.evaluation.people import PersonScores, check_comparable, ratio, score_people
 from rekindle.model import AWAY, Calendar, Trajectories
 
@@ -110,15 +110,17 @@ def expose(
     )
 
 
-def agreement(one: Trajectories, other: Trajectories) -> float:
+def agreement(one: Trajectories, other: Trajectories, *, mapping: MappingMethod | Mapping = "optimal") -> float:
     """Share of counted points in which two recoveries agree, after their people were matched; unmatched people count as 0.
 
     Parameters
     ----------
     one, other
         Recoveries over the same locations and steps.
+    mapping
+        How people of the one are matched with those of the other, or a mapping that was found before.
     """
-    alike = right_points(one, other, map_people(one, other)).sum()
+    alike = right_points(one, other, resolve_mapping(mapping, one, other)).sum()
     return float(alike / max(one.counted.sum(), other.counted.sum(), 1))
 
 

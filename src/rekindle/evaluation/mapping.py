@@ -39,7 +39,7 @@ class Mapping:
         The part of the total error that a better matching might save at most: 0 where this one is optimal, None where
         that is not known.
     method
-        "optimal" (least total error), "greedy" (Xu et al. 2017) or "names".
+        "optimal" (least total error, up to the gap), "greedy" (Xu et al. 2017) or "names".
     away_km
         What a step costs at which only one of the two is away, km; 0 where nobody is.
     """
@@ -52,7 +52,10 @@ class Mapping:
     away_km: float = 0.0
 
     def __repr__(self) -> str:
-        return f"Mapping({self.method}, {int((self.matched >= 0).sum())} of {self.true_people} people matched)"
+        method: str = self.method
+        if method == "optimal" and self.gap != 0:
+            method = "gap unknown" if self.gap is None else f"within {self.gap:.2g} of optimal"
+        return f"Mapping({method}, {int((self.matched >= 0).sum())} of {self.true_people} people matched)"
 
     @cached_property
     def recovered(self) -> NDArray[np.int64]:

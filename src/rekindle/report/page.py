@@ -105,6 +105,7 @@ class _Page:
             reasons=words.reasons(audit),
             cards=self.cards() if known else (),
             summary=words.summary(audit),
+            matching=words.matching(audit),
             advice=words.advice(audit),
             releases=self.releases(),
             release_table=self.release_table(known),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rekindle.auditing.results import Audit, Expectation, ExposedPeople, ReleaseRisk
 from rekindle.auditing.risk import CANNOT_TELL, Estimate, by_mean, judge
 from rekindle.model import AWAY
@@ -41,6 +43,11 @@ def percent(share: float) -> str:
 def error(relative: float) -> str:
     """How far counts or flows are off: as a percentage, or how many times their size."""
     return percent(relative) if relative < 10 else f"{relative:.0f} times"
+
+
+def at_most(share: float) -> str:
+    """A bound as a percentage, rounded up."""
+    return f"{math.ceil(10_000 * share) / 10_000:.2%}"
 
 
 def within(value: Estimate) -> str:
@@ -204,6 +211,14 @@ def _summary_without_truth(audit: Audit) -> list[str]:
         if best.attack in (one.one, one.other) and other not in (best.attack, "chance", "naive", "frozen", "mixed"):
             found.append(f"It agrees with {named(other)} at {percent(one.share)} of the points.")
     return found
+
+
+def matching(audit: Audit) -> str:
+    """How rebuilt people were matched with true ones, in a sentence."""
+    found = "Rebuilt people have no names, so they are matched with the true people in the way that has the least total distance"
+    if not audit.gap:
+        return f"{found}."
+    return f"{found}, or nearly so: among so many people the least is not known, but it is proven to be at most {at_most(audit.gap)} less."
 
 
 def expected_accuracy(expected: Expectation | None) -> str:
