@@ -82,3 +82,22 @@ def test_what_cannot_be_used_is_refused(priors):
         rk.audit(rk.Round(to=5)(TODAY.counts()), attacks=[rk.Enhanced()], priors=priors[1:], defences=[], workers=1)
     with pytest.raises(InvalidSetting, match=r"is not prior knowledge, such as rekindle\.KnownPast"):
         rk.audit(TODAY, priors=[PAST], defences=[], workers=1)
+
+
+def test_the_annex_says_what_was_tried(found):
+    informed, plain = ({one.heading: one for one in audit.evidence} for audit in found)
+    knowledge = informed["Attacker's knowledge"]
+    assert (
+        "Also tried, each alone and with no weight in the verdict: knowledge of people's past and"
+        in knowledge.finding
+    )
+    assert knowledge.finding.endswith("Not tried: knowledge of traces of other people or maps.")
+    assert knowledge.numbers["also_tried"] == ["known-past", "known-people"]
+    nothing = plain["Attacker's knowledge"].finding
+    assert "Also tried" not in nothing
+    assert nothing.endswith("knowledge of traces of other people, people's past, some of the people or maps.")
+    for part in (informed, plain):
+        assert part["Attack modelling"].numbers["attacks"] == ["baseline", "enhanced"]
+        assert part["Attack modelling"].numbers["references"] == ["chance", "naive", "frozen"]
+        assert "2 attacks were carried out" in part["Adversarial testing"].finding
+    assert "2 attacks by someone who knows more" in informed["Adversarial testing"].finding

@@ -41,9 +41,12 @@ class Prior(ABC):
     ----------
     named
         Whether it gives names to recovered people. Such a recovery is scored by them: ``evaluate(..., mapping="names")``.
+    about
+        What is known, in words.
     """
 
     named: ClassVar[bool] = False
+    about: ClassVar[str]
 
     trajectories: Trajectories
 
@@ -103,6 +106,8 @@ class OtherTraces(Prior):
         Of the training of the neural model. The same seed gives the same bytes on the same machine.
     """
 
+    about: ClassVar[str] = "traces of other people"
+
     model: Literal["counted", "neural"] = "counted"
     seed: int = 0
 
@@ -138,6 +143,7 @@ class KnownPast(Prior):
     """
 
     named: ClassVar[bool] = True
+    about: ClassVar[str] = "people's past"
 
     def names(self, people: int) -> tuple[str, ...]:
         """The names of those whose past is known, and then of the others."""
@@ -170,6 +176,8 @@ class KnownPeople(Prior):
     trajectories
         Their true paths over the days of the release, or longer; they are counted in the release.
     """
+
+    about: ClassVar[str] = "some of the people"
 
     def given_to(self, attack: Attack) -> Attack:
         """The attack on what is left without these people."""

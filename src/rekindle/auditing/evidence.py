@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rekindle.attacks import PRIORS
 from rekindle.auditing.risk import Estimate
 
 if TYPE_CHECKING:
@@ -114,8 +115,9 @@ def _identification(audit: Audit) -> Iterator[Evidence]:
 
 def _risks(audit: Audit) -> Iterator[Evidence]:
     given, best = audit.given, audit.given.strongest
-    attacks = list(audit.settings["attacks"])
-    references = [name for name in given.attacks if name not in attacks and name != "perfect"]
+    attacks = [name for name, its in audit.settings["attacks"].items() if not {"prior", "known_people"} & set(its)]
+    informed = [name for name, risk in given.attacks.items() if risk.knows]
+    references = [name for name in given.attacks if name not in (*attacks, *informed, "perfect")]
     known = "knows" if given.people_known else "guesses"
     yield Evidence(
         "Attack modelling",
@@ -155,7 +157,9 @@ def _risks(audit: Audit) -> Iterator[Evidence]:
         ISO27559,
         f"{_number(len(attacks), 'attack was', 'attacks were')} carried out on {_number(releases, 'release', 'releases')} (as "
         f"given, and {_number(releases - 1, 'defence', 'defences')}), with {_number(orders, 'row order', 'row orders')} each. "
-        f"The strongest on the release as given is {best.attack}; the level of the verdict is “{audit.verdict.level}”.",
+        f"The strongest on the release as given is {best.attack}; the level of the verdict is “{audit.verdict.level}”."
+        + f" There, {_number(len(informed), 'attack', 'attacks')} by someone who knows more stood beside."
+        * bool(informed),
         {"releases": releases, "row_orders": orders, "strongest": best.attack, "level": audit.verdict.level},
     )
 
@@ -194,13 +198,16 @@ def _differential_privacy(audit: Audit) -> Iterator[Evidence]:
 def _means(audit: Audit) -> Iterator[Evidence]:
     given, best = audit.given, audit.given.strongest
     known = "is taken as known" if given.people_known else "must be guessed"
+    tried = list(dict.fromkeys(risk.knows for risk in given.attacks.values() if risk.knows))
+    others = [*(prior.about for knows, prior in PRIORS.items() if knows not in tried), "maps"]
+    also = f"Also tried, each alone and with no weight in the verdict: knowledge of {_listed([PRIORS[one].about for one in tried])}. "
     yield Evidence(
         "Attacker's knowledge",
         MEANS,
         f"The published numbers, the places and the times; the number of people {known}. For linking and inference, a few points "
-        "of one person. The attacks are public, free software. Not tried: an attacker who knows people's past, other traces or "
-        "maps.",
-        {"people_known": given.people_known},
+        f"of one person. The attacks are public, free software. {also * bool(tried)}Not tried: knowledge of "
+        f"{_listed(others, 'or')}.",
+        {"people_known": given.people_known, "also_tried": tried},
     )
     steps, places = audit.recovered.steps, len(audit.recovered.locations)
     cost = "was not measured" if best.seconds is None else f"was {_time(best.seconds)}"
@@ -249,8 +256,8 @@ def _number(number: int, one: str, several: str) -> str:
     return f"{number:,} {one if number == 1 else several}"
 
 
-def _listed(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+def _listed(names: list[str], last: str = "and") -> str:
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _time(seconds: float) -> str:
