@@ -108,3 +108,20 @@ def test_details_show_their_values_where_these_are_few():
         == "DayByDayDetails(step_costs=[0, 1, 2], link_costs=[0, 1, 2], gaps=0)"
     )
     assert repr(Details()) == "Details()"
+
+
+def test_a_recovery_is_called_by_its_attack_and_what_the_attacker_knew():
+    truth = random_truth(np.random.default_rng(1), people=5, places=4, steps=48, step="1h")
+    past, today = truth.part(slice(0, 24)), truth.part(slice(24, 48))
+    two = rk.Trajectories(today.cells[:2], today.locations, today.calendar, truth.people_ids[:2])
+    known = rk.KnownPeople(two)
+    left = rk.KnownPast(rk.Trajectories(past.cells[2:], past.locations, past.calendar, truth.people_ids[2:]))
+    for attack, name in (
+        (rk.Enhanced(), "Enhanced"),
+        (rk.Enhanced(prior=left), "Enhanced, known past"),
+        (rk.Baseline().knowing(known), "Baseline, known people"),
+        (rk.Enhanced(prior=left).knowing(known), "Enhanced, known past, known people"),
+    ):
+        found = attack.recover(today.counts())
+        assert repr(found).endswith(f"by {name})")
+        assert f"Recovery by {name}<" in found._repr_html_()

@@ -1,11 +1,15 @@
 """An audit with attackers who know more than the release: rows of their own, and no part of the verdict."""
 
+import html
+
 import numpy as np
 import pytest
 
 import rekindle as rk
 from rekindle.auditing.tasks import attack_counts
 from rekindle.errors import InvalidSetting
+from rekindle.report import words
+from rekindle.report.page import build_page
 
 CITY = rk.SyntheticCity(people=24, days=4, step="1h", width_km=5, height_km=5, seed=2).trajectories()
 CUT = 2 * CITY.calendar.steps_per_day
@@ -101,3 +105,35 @@ def test_the_annex_says_what_was_tried(found):
         assert part["Attack modelling"].numbers["references"] == ["chance", "naive", "frozen"]
         assert "2 attacks were carried out" in part["Adversarial testing"].finding
     assert "2 attacks by someone who knows more" in informed["Adversarial testing"].finding
+
+
+def test_it_is_said_how_they_are_scored(found):
+    informed, plain = found
+    past, people = words.informed(informed)
+    assert "“enhanced, known past”" in past
+    assert "scored by name" in past
+    assert "puts the others in the right place" in people
+    assert "left out of the score" in people
+    assert words.informed(plain) == []
+    shown = html.unescape(build_page(informed))
+    for sentence in (past, people):
+        assert sentence in shown
+    assert "Attackers who know more" not in build_page(plain)
+
+
+def test_chance_beside_them_is_of_the_same_people(found):
+    risks = found[0].given.attacks
+    chance = risks["chance"].accuracy.value
+    assert risks["chance"].chance == risks["enhanced, known past"].chance == pytest.approx(chance)
+    others = risks["enhanced, known people"]
+    assert others.chance != pytest.approx(chance)
+    assert others.advantage.value == pytest.approx((others.accuracy.value - others.chance) / (1 - others.chance))
+
+
+def test_without_the_truth_nobody_knows_what_they_find():
+    found = rk.audit(
+        TODAY.counts(), attacks=[rk.Enhanced()], priors=[rk.KnownPast(PAST)], defences=[], seeds=1, workers=1
+    )
+    (said,) = words.informed(found)
+    assert "nobody knows how much of that is right" in said
+    assert said in html.unescape(build_page(found))

@@ -277,6 +277,10 @@ def test_a_known_past_is_scored_by_name(tmp_path, capsys):
     by_name = rk.evaluate(found.trajectories, today, mapping="names")
     assert numbers["mapping"] == "names"
     assert numbers["accuracy"] == pytest.approx(by_name.accuracy)
+    assert run("evaluate", "out", "today", "--seeds", 0) == 0
+    said = plain(capsys.readouterr().out)
+    assert "Enhanced, known past" in said
+    assert "Scored by name" in said
 
 
 def test_known_people_are_left_out_of_the_score(data, capsys):
@@ -289,6 +293,12 @@ def test_known_people_are_left_out_of_the_score(data, capsys):
     assert rk.read_recovery("out").known_people == TRUTH.people_ids[:2]
     assert run("evaluate", "out", data, "--format", "json") == 0
     assert len(json.loads(capsys.readouterr().out)["per_person"]["accuracy"]) == 4
+    assert run("evaluate", "out", data, "--seeds", 0) == 0
+    said = plain(capsys.readouterr().out)
+    assert "Habits, known people" in said
+    assert "KnowingPeople" not in said
+    assert "Scored by name" not in said
+    assert "The 2 people who were known are left out of the score." in said
 
 
 @pytest.mark.parametrize("text", ["known-past", "gossip:data", "known-past:"])

@@ -334,3 +334,13 @@ def test_a_part_that_there_is_not(folder, tmp_path, data, options, told):
     found = run(folder / data, "--out", tmp_path / "out", *options)
     assert found.code == 2
     assert told in " ".join(found.err.split())
+
+
+def test_who_knows_more_is_on_the_terminal(folder, tmp_path):
+    prior = f"other-traces:{folder / 'known'}"
+    found = run(folder / "known", "--out", tmp_path / "out", "--prior", prior, "--brief")
+    assert found.code == 0, found.err
+    said = " ".join(found.out.split())
+    assert (
+        "Someone who knows traces of other people (“enhanced, other traces”) puts people in the right place" in said
+    )

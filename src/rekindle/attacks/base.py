@@ -6,9 +6,10 @@ An attack is handed counts, flows, locations and a calendar, never the truth.
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +99,7 @@ class Recovery:
     details: Details = Details()
 
     def __repr__(self) -> str:
-        return f"Recovery({self.trajectories!r}, by {type(self.attack).__name__})"
+        return f"Recovery({self.trajectories!r}, by {heading(type(self.attack).__name__, self.attack.settings())})"
 
     def _repr_html_(self) -> str:
         """What was recovered, and how; no path is shown, since notebooks are passed on."""
@@ -111,7 +112,7 @@ class Recovery:
         if self.confidence is not None and self.confidence.size:
             rows.append(("mean confidence", f"{self.confidence.mean():.2f}"))
         rows += [(name, str(value)) for name, value in self.attack.settings().items()]
-        return html_table(f"Recovery by {type(self.attack).__name__}", rows)
+        return html_table(f"Recovery by {heading(type(self.attack).__name__, self.attack.settings())}", rows)
 
     def to_frame(self, library: Library = "polars") -> Frame:
         """One row for each recovered person and step: person, datetime, location, and confidence where the attack states it.
@@ -125,6 +126,15 @@ class Recovery:
         if self.confidence is not None:
             columns["confidence"] = self.confidence[self.trajectories.counted]
         return to_frame(columns, library)
+
+
+def heading(attack: str, settings: Mapping[str, Any]) -> str:
+    """Name an attack and what the attacker knows, by the name of its class and its settings: "Enhanced, known people"."""
+    knows = [re.match(r"(\w+)\(\d+ people, ", str(settings.get(name))) for name in ("prior", "known_people")]
+    if knows[1]:
+        attack = settings.get("attack", attack)
+    known = [re.sub(r"\B(?=[A-Z])", " ", one[1]).lower() for one in knows if one]
+    return ", ".join([attack, *known])
 
 
 class Attack:

@@ -312,6 +312,7 @@ def _risk(one: Tried, name: str) -> AttackRisk:
     return AttackRisk(
         **plain,
         accuracy=estimate(accuracy, points),
+        chance=estimate(chance, points).value,
         by_order=tuple(estimate(order[None], points).value for order in accuracy),
         accuracy_observed=_known(observed, _points(one, results, "points_observed")),
         point_precision=_point_precision(results),

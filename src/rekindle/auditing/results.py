@@ -156,6 +156,9 @@ class AttackRisk:
         What the attacker knows besides the release: "other-traces", "known-past" (scored by name) or "known-people" (who are left
         out of the score). None for one who knows nothing. Those who know more are tried on the release as given, and
         count neither for the strongest attack nor for the verdict.
+    chance
+        The accuracy of chance, over the same people; its paths are matched so that the total distance is least, also where
+        those of the attack are scored by name.
     """
 
     attack: str
@@ -180,6 +183,7 @@ class AttackRisk:
     by_location: tuple[float | None, ...] = ()
     seconds: float | None = None
     knows: str | None = None
+    chance: float | None = None
 
     def __repr__(self) -> str:
         found = "" if self.accuracy is None else f", accuracy {self.accuracy.value:.3f}"

@@ -351,6 +351,8 @@ def show(found: Audit) -> None:
         "Advantage: over chance, with its limits. If guessed: where the attacker has to guess the number of people. Error: how "
         f"far the published {'counts' if found.published == 'counts' else 'flows between locations'} are off, as a share."
     )
+    for sentence in words.informed(found):
+        console.print(f"- {sentence}")
     for name, reason in found.left_out.items():
         console.print(f"Not tried: {name}. {reason}")
 

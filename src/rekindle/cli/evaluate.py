@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from rekindle.attacks.base import heading
 from rekindle.cli.console import console, print_json, say, showing_progress, table
 from rekindle.cli.formats import Case, print_cases
 from rekindle.cli.options import GateFormat, Mapping, MemoryLimit, Overwrite, Quiet
@@ -82,7 +83,7 @@ def evaluate(
     if output_format != "text":
         print_cases(output_format, "evaluate", _cases(result, beside))
         return
-    show(found.attack, result, beside, sure)
+    show(heading(found.attack, found.settings), result, beside, sure, known=len(found.known_people))
     say("The same numbers as JSON: ", (str(target), "bold"))
 
 
@@ -103,8 +104,15 @@ def _said(result: Evaluation) -> list[Metric[PerPerson]]:
     return [one for one in result.known if one.name != "missed" or result.missed]
 
 
-def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Confidence | None = None) -> None:
-    """Print the tables."""
+def show(
+    name: str,
+    result: Evaluation,
+    beside: ReferenceScores | None,
+    sure: Confidence | None = None,
+    *,
+    known: int = 0,
+) -> None:
+    """Print the tables, and how it was scored where so many people were known or paths have names."""
     others: dict[str, dict[str, Spread]] = dict(reversed(beside.by_name.items())) if beside else {}
     head = ["", name, *others]
     rows = []
@@ -125,6 +133,13 @@ def show(name: str, result: Evaluation, beside: ReferenceScores | None, sure: Co
         ]
         title = f"What {name} claims with {claims.level:.0%} confidence"
         console.print(table(title, ["", "claimed", "points of them that are right"], rows))
+    if result.mapping.method == "names":
+        console.print(
+            "Scored by name: each path is compared with the person it names. Chance and naive guess the names too."
+        )
+    if known:
+        who = "The one person who was" if known == 1 else f"The {known:,} people who were"
+        console.print(f"{who} known {'is' if known == 1 else 'are'} left out of the score.")
     if result.mapping.gap:
         console.print(f"The matching of people is proven to within {result.mapping.gap:.2%} of the least error.")
 

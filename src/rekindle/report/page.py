@@ -106,6 +106,7 @@ class _Page:
             cards=self.cards() if known else (),
             summary=words.summary(audit),
             matching=words.matching(audit),
+            informed=words.informed(audit),
             advice=words.advice(audit),
             releases=self.releases(),
             release_table=self.release_table(known),

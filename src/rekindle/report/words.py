@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from rekindle.attacks import PRIORS
 from rekindle.auditing.results import Audit, Expectation, ExposedPeople, ReleaseRisk
 from rekindle.auditing.risk import CANNOT_TELL, Estimate, by_mean, judge
 from rekindle.model import AWAY
@@ -11,6 +12,12 @@ from rekindle.model import AWAY
 _FOUR = 4
 _PUBLISHED = {"counts": "counts", "flows": "flows between places"}
 _HELP = ("Enough to bring the risk down to low", "Helps, but not enough", "No clear help")
+
+_SCORED = {
+    "known-past": " Such an attack says who is who, so it is scored by name: each path is compared with the person it names. "
+    "Guessing names nobody, so its paths are matched with people in the best way.",
+    "known-people": " Those who are known are left out of the score, and of that of guessing.",
+}
 
 _ALONE = {
     "no better than guessing": "The attacks do no better than guessing, and nobody is exposed.",
@@ -219,6 +226,24 @@ def matching(audit: Audit) -> str:
     if not audit.gap:
         return f"{found}."
     return f"{found}, or nearly so: among so many people the least is not known, but it is proven to be at most {at_most(audit.gap)} less."
+
+
+def informed(audit: Audit) -> list[str]:
+    """What attackers find who know more than the release, and how they are scored, in sentences."""
+    found = []
+    for name, risk in audit.given.attacks.items():
+        if risk.knows is None:
+            continue
+        who = f"Someone who knows {PRIORS[risk.knows].about} (“{name}”)"
+        if risk.accuracy is None or risk.chance is None:
+            found.append(f"{who} was tried too. Without the truth, nobody knows how much of that is right.")
+            continue
+        people = "the others" if risk.knows == "known-people" else "people"
+        found.append(
+            f"{who} puts {people} in the right place {within(risk.accuracy)} of the time; guessing reaches "
+            f"{percent(risk.chance)}.{_SCORED.get(risk.knows, '')}"
+        )
+    return found
 
 
 def expected_accuracy(expected: Expectation | None) -> str:
