@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rekindle as rk
+from rekindle.auditing.gather import _attacked
 from rekindle.auditing.tasks import attack_counts
 from rekindle.errors import InvalidSetting
 from rekindle.report import words
@@ -137,3 +138,45 @@ def test_without_the_truth_nobody_knows_what_they_find():
     (said,) = words.informed(found)
     assert "nobody knows how much of that is right" in said
     assert said in html.unescape(build_page(found))
+
+
+def traces_warning(traces, truth=TODAY):
+    found = rk.audit(
+        truth,
+        attacks=[rk.Enhanced()],
+        priors=[rk.OtherTraces(traces)],
+        defences=[],
+        seeds=1,
+        workers=1,
+        thorough=False,
+    )
+    return [one for one in found.warnings if "traces" in one]
+
+
+def test_traces_of_the_people_themselves_are_warned_of():
+    strangers = rk.SyntheticCity(people=9, days=4, step="1h", width_km=5, height_km=5, seed=3).trajectories()
+    moving = sum(len(set(row)) > 1 for row in TODAY.cells.tolist())
+    (said,) = traces_warning(TODAY)
+    assert (
+        f"Of the 24 traces that “enhanced, other traces” learns from, {moving} are of people who are attacked" in said
+    )
+    assert f"at all {TODAY.steps} common steps" in said
+    (longer,) = traces_warning(CITY)  # four days, of which two are released
+    assert longer == said
+    for others in (strangers, PAST):  # of other people, or of other days
+        assert not traces_warning(others)
+
+
+def test_only_those_who_move_are_recognised():
+    def of(rows, start="2024-01-01"):
+        places = rk.Locations([[float(x), 0.0] for x in range(3)])
+        return rk.Trajectories(rows, places, rk.Calendar(start, "1h"))
+
+    a, b, still, gone = [0, 1, 2, 1], [2, 2, 0, -1], [1, 1, -1, 1], [-1] * 4
+    truth = of([a, b, still, gone])
+    assert _attacked(truth, truth) == (2, 4)
+    assert _attacked(of([b, [0, 1, 2, 0]]), truth) == (1, 4)
+    # Only the last three steps of the truth are those of the traces.
+    assert _attacked(of([[*a[1:], 0], [*a[1:], 2], [*still[1:], 1]], "2024-01-01 01:00"), truth) == (2, 3)
+    assert _attacked(of([a], "2024-01-01 00:30"), truth) == (0, 0)
+    assert _attacked(of([a], "2024-01-03"), truth) == (0, 0)

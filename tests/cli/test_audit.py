@@ -344,3 +344,4 @@ def test_who_knows_more_is_on_the_terminal(folder, tmp_path):
     assert (
         "Someone who knows traces of other people (“enhanced, other traces”) puts people in the right place" in said
     )
+    assert "of people who are attacked: the path is the same at all 24 common steps" in said

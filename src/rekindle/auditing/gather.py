@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rekindle.attacks import OtherTraces
+from rekindle.attacks.priors import KnowingPeople
 from rekindle.auditing.clock import now
 from rekindle.auditing.results import (
     ALMOST_ALL,
@@ -213,6 +215,37 @@ def _warnings(found: Findings) -> Iterator[str]:
         yield (
             f"Tried without some of the longer windows, which the defence does not leave beside the shortest: {'; '.join(fewer)}. If these windows are published anyway, an attacker may find more than is said here."
         )
+
+    for name, attack in found.plan.informed.items():
+        prior = getattr(attack.attack if isinstance(attack, KnowingPeople) else attack, "prior", None)
+        if not isinstance(prior, OtherTraces) or found.plan.truth is None:
+            continue
+        attacked, steps = _attacked(prior.trajectories, found.plan.truth)
+        if attacked:
+            number = "1 is" if attacked == 1 else f"{attacked:,} are"
+            yield (
+                f"Of the {prior.trajectories.people:,} traces that “{name}” learns from, {number} of people who are attacked: the path "
+                f"is the same at all {steps:,} common steps. What it finds may be more than traces of strangers would give away; leave "
+                "these people out of the traces."
+            )
+
+
+def _attacked(traces: Trajectories, truth: Trajectories) -> tuple[int, int]:
+    """How many traces are paths of the people themselves, and how many steps both have; those that never move there do not count."""
+    calendar, step = traces.calendar, truth.calendar.step
+    offset, rest = divmod(truth.calendar.start - calendar.start, step)
+    begin, end = max(0, offset), min(traces.steps, offset + truth.steps)
+    if rest or calendar.step != step or traces.locations != truth.locations or begin >= end:
+        return 0, 0
+
+    def paths(cells: NDArray[np.integer]) -> Iterator[bytes]:
+        for row in cells:
+            there = row[row != AWAY]
+            if len(there) and (there != there[0]).any():
+                yield hashlib.sha256(row.astype(np.int32).tobytes()).digest()
+
+    people = set(paths(truth.cells[:, begin - offset : end - offset]))
+    return sum(path in people for path in paths(traces.cells[:, begin:end])), end - begin
 
 
 def _applied(found: Findings) -> list[Defence]:
