@@ -200,7 +200,7 @@ def _table(html: str) -> str:
     table = html[html.index("<table") : html.index("</table>") + len("</table>")]
     table = re.sub(r"<table[^>]*>", "<table>", table)
     table = re.sub(r"</tr><tr>(<td>\w[^<]*</td>)+</tr></thead>", "</tr></thead>", table)
-    table = re.sub(r"<td>&quot;([A-Z]{8,})&quot;</td>", r"<td><code>\1</code></td>", table)  # a way, a letter each
+    table = re.sub(r"<td>&quot;([A-Z]{8,})&quot;</td>", r"<td><code>\1</code></td>", table)  # a path, a letter each
     return table.replace("<td>&quot;", "<td>").replace("&quot;</td>", "</td>").replace("…&quot;", "…")
 
 

@@ -10,7 +10,7 @@ IMAGES = Path(__file__).parent / "images"
 
 
 def draw_danger() -> None:
-    """What is published, what is rebuilt from it, and the truth, for one of the people whom the counts expose most."""
+    """What is published, what is recovered from it, and the truth, for one of the people whom the counts expose most."""
     truth = rk.SyntheticCity(people=60, days=7, step="10min").trajectories()
     counts = truth.counts()
     recovered = rk.Habits(effort="low").recover(counts).trajectories
@@ -29,7 +29,7 @@ def draw_danger() -> None:
     left.set_title("published: how many people are where\n(Tuesday noon; the same every 10 minutes)", fontsize=10)
     xy = truth.locations.xy_km
     for axes, cells, colour, words in (
-        (middle, recovered.cells[mine], rk.figures.COLOURS["habits"], "rebuilt from nothing else:\nsomebody's week"),
+        (middle, recovered.cells[mine], rk.figures.COLOURS["habits"], "recovered from nothing else:\nsomebody's week"),
         (right, truth.cells[true], rk.figures.COLOURS["truth"], "the truth: the same week"),
     ):
         visits = np.bincount(cells, minlength=len(xy))
@@ -41,7 +41,7 @@ def draw_danger() -> None:
         axes.set_title(words, fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
     right.text(
-        0.98, 0.02, f"{result.per_person.accuracy[true]:.0%} of the week found", transform=right.transAxes, ha="right"
+        0.98, 0.02, f"{result.per_person.accuracy[true]:.1%} of the week found", transform=right.transAxes, ha="right"
     )
     rk.figures.save_figure(figure, IMAGES / "danger.svg")
 

@@ -36,8 +36,8 @@ MIDNIGHT = 1372633200  # 2013-07-01 00:00 in Porto, which is an hour ahead of UT
 def trip(taxi, begins, start, goal):
     """A drive in a straight line at 25 km/h, as a row of train.csv."""
     pieces = max(1, int(np.hypot(*(goal - start)) / 25 * 240))
-    way = start + (goal - start) * np.linspace(0, 1, pieces + 1)[:, None]
-    line = [[round(PORTO[1] + x / 83.7, 6), round(PORTO[0] + y / 111.2, 6)] for x, y in way]
+    path = start + (goal - start) * np.linspace(0, 1, pieces + 1)[:, None]
+    line = [[round(PORTO[1] + x / 83.7, 6), round(PORTO[0] + y / 111.2, 6)] for x, y in path]
     return {
         "TRIP_ID": f"{begins}{taxi}",
         "CALL_TYPE": "B",

@@ -45,16 +45,16 @@ def taxis(seed, *, minutes=1, cell_km=0.5, hours=4, fleet=15):
 
     cells = []
     for _ in range(fleet):
-        way = [random.uniform(0, CITY_KM, 2)]
-        while len(way) < steps + 60:
-            way += drive(way[-1], random.uniform(0, CITY_KM, 2))
+        path = [random.uniform(0, CITY_KM, 2)]
+        while len(path) < steps + 60:
+            path += drive(path[-1], random.uniform(0, CITY_KM, 2))
             if random.random() < 0.5:
-                way += drive(
-                    way[-1], min(ranks, key=lambda rank, here=way[-1]: np.hypot(*(rank - here)))
+                path += drive(
+                    path[-1], min(ranks, key=lambda rank, here=path[-1]: np.hypot(*(rank - here)))
                 )
-                way += [way[-1]] * int(random.exponential(5) / minutes)
+                path += [path[-1]] * int(random.exponential(5) / minutes)
         column, row = (
-            (np.array(way[60 : 60 + steps]) // cell_km).astype(int).clip(0, side - 1).T
+            (np.array(path[60 : 60 + steps]) // cell_km).astype(int).clip(0, side - 1).T
         )
         cells.append(row * side + column)
     return rk.Trajectories(

@@ -39,7 +39,7 @@ class Effort:
     proposals
         Exchanges that each answer tries, per person.
     search_work, polish_work
-        At most how much work in all: pieces of ways looked at, and products in the sweeps of the polish. Large problems
+        At most how much work in all: pieces of paths looked at, and products in the sweeps of the polish. Large problems
         get fewer exchanges and sweeps.
     seconds, growth
         About how long it takes on one ordinary core for 1,000 people and 336 steps, up to `MOST_PEOPLE_AT_ONCE` people, and with
@@ -425,7 +425,7 @@ def _agree(
         ]
         if problem.flows is not None:
             linked = follow_wishes(problem, ordered, quick=True)
-            for cuts in MANY_CUTS:  # ways along the flows have better segments than those that were tracked
+            for cuts in MANY_CUTS:  # paths along the flows have better segments than those that were tracked
                 linked = _relink(problem, plan, linked, plan.seed, cuts, stopped)
             ordered = [each.astype(np.int32) for each in _aligned(problem, [linked, *ordered], 0, rounds=1)]
             ordered = [follow_wishes(problem, ordered), *ordered]
