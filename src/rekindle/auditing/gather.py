@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.attacks import OtherTraces
+from rekindle.attacks import Attack, OtherTraces
 from rekindle.attacks.priors import KnowingPeople
 from rekindle.auditing.clock import now
 from rekindle.auditing.results import (
@@ -40,6 +40,7 @@ from rekindle.auditing.risk import (
 from rekindle.auditing.stages import PRESENCE, TOGETHER, Findings, Tried
 from rekindle.auditing.tasks import Result, counts_of
 from rekindle.defences import Defence
+from rekindle.errors import InvalidSetting
 from rekindle.evaluation import KNOWN_POINTS
 from rekindle.membership import Membership
 from rekindle.model import AWAY, Counts, Trajectories
@@ -322,6 +323,7 @@ def _points(one: Tried, results: Sequence[Result], field: str = "points") -> NDA
 def _risk(one: Tried, name: str) -> AttackRisk:
     results = one.best(name)
     numbers = [each.numbers for each in results]
+    attempt = next(attempt for attempt in one.plan.attempts if attempt.name == name)
     sure = [each["sure"] for each in numbers if "sure" in each]
     seconds = [each["seconds"] for each in numbers if "seconds" in each]
     plain: dict[str, Any] = {
@@ -330,7 +332,7 @@ def _risk(one: Tried, name: str) -> AttackRisk:
         "uniqueness": tuple(float(value) for value in np.mean([each["uniqueness"] for each in numbers], axis=0)),
         "repair": one.best_repair(name),
         "seconds": float(np.mean(seconds)) if seconds else None,
-        "knows": next(attempt.knows for attempt in one.plan.attempts if attempt.name == name),
+        "knows": attempt.knows,
         "confidence": float(np.mean([each["mean"] for each in sure])) if sure else None,
         "claimed": float(np.mean([each["claimed"] for each in sure])) if sure else None,
     }
@@ -338,9 +340,7 @@ def _risk(one: Tried, name: str) -> AttackRisk:
         return AttackRisk(**plain)
     fields = ("accuracy", "error_km", "home", "work", "reidentified", "learnt", "accuracy_observed")
     accuracy, errors, home, work, reidentified, learnt, observed = (_table(one, results, field) for field in fields)
-    guesses = one.best("chance")[: len(results)]
-    # Beside an attacker who knew some of the people, chance too is of the others alone.
-    chance = _table(one, guesses, "accuracy")[:, np.isin(_counted(one, guesses), _counted(one, results))]
+    chance = _chance(one, results, named=isinstance(attempt.attack, Attack) and attempt.attack.named)
     points = _points(one, results)
     return AttackRisk(
         **plain,
@@ -360,6 +360,25 @@ def _risk(one: Tried, name: str) -> AttackRisk:
         by_hour=_mean(results, "by_hour"),
         by_location=_mean(results, "by_location"),
     )
+
+
+def _chance(one: Tried, results: Sequence[Result], *, named: bool) -> Floats:
+    """(orders, people) float64: the accuracy of chance for those who are counted in these results.
+
+    Beside an attacker who knew some of the people, it is of the others alone. Beside one who says who is who, it is what a name
+    on a path drawn at random is worth: at each step, the share of the people who are where the person is.
+    """
+    people = _counted(one, results)
+    if not named:
+        guesses = one.best("chance")[: len(results)]
+        return _table(one, guesses, "accuracy")[:, np.isin(_counted(one, guesses), people)]
+    truth, rows = one.draws[0].truth, one.draws[0].rows
+    if truth is None or rows is None:
+        raise InvalidSetting("Nobody can be scored by name without the truth.")
+    cells = truth.cells[np.isin(rows, people)]
+    together = Trajectories(cells, truth.locations, truth.calendar).counts().values
+    share = np.where(cells == AWAY, 0, together[np.arange(truth.steps), cells]) / len(people)
+    return np.tile(share.sum(axis=1) / (cells != AWAY).sum(axis=1), (len(results), 1))
 
 
 def _by_points(table: Floats) -> dict[int, Estimate]:

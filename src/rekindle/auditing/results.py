@@ -157,8 +157,7 @@ class AttackRisk:
         out of the score). None for one who knows nothing. Those who know more are tried on the release as given, and
         count neither for the strongest attack nor for the verdict.
     chance
-        The accuracy of chance, over the same people; its paths are matched so that the total distance is least, also where
-        those of the attack are scored by name.
+        The accuracy of chance, over the same people; by name where the attack is scored by name.
     """
 
     attack: str

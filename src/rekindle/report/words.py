@@ -15,7 +15,7 @@ _HELP = ("Enough to bring the risk down to low", "Helps, but not enough", "No cl
 
 _SCORED = {
     "known-past": " Such an attack says who is who, so it is scored by name: each path is compared with the person it names. "
-    "Guessing names nobody, so its paths are matched with people in the best way.",
+    "Guessing is scored by name, too.",
     "known-people": " Those who are known are left out of the score, and of that of guessing.",
 }
 
