@@ -1,6 +1,7 @@
 """Small random datasets that the tests share."""
 
 import numpy as np
+import polars as pl
 from hypothesis import strategies as st
 
 import rekindle as rk
@@ -66,3 +67,13 @@ def truths(draw, max_people=7, max_places=7, max_steps=40, away=False):
         stay=draw(st.sampled_from((0.0, 0.5, 0.9, 1.0))),
         away=draw(st.sampled_from((0.0, 0.3, 0.9))) if away else 0.0,
     )
+
+
+def divide(folder, name, parts=3, *, shuffled=True):
+    """Put a folder of files in the place of one file, with the rows in another order."""
+    table = pl.read_parquet(folder / f"{name}.parquet")
+    (folder / f"{name}.parquet").unlink()
+    (folder / name).mkdir()
+    rows = np.random.default_rng(0).permutation(table.height) if shuffled else np.arange(table.height)
+    for number, some in enumerate(np.array_split(rows, parts)):
+        table[some.tolist()].write_parquet(folder / name / f"part-{number}.parquet")

@@ -2,9 +2,13 @@
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.cli.calling import call
+from tests.small import divide, random_truth
+
+import rekindle as rk
 
 TABLE = {
     "datetime": ["2024-03-04 00:00", "2024-03-04 00:00", "2024-03-04 00:00"] * 2,
@@ -43,6 +47,22 @@ def test_as_json(table):
     assert [one["rule"] for one in found["findings"]] == ["withheld-numbers"]
     assert found["findings"][0]["rows"] == [2]
     assert "small-numbers" in found["rules"]
+
+
+def test_a_dataset_folder_in_parts(tmp_path):
+    truth = random_truth(np.random.default_rng(3), people=5, places=6, steps=24, step="1h")
+    rk.write_dataset(tmp_path / "data", counts=truth.counts(), truth=truth, flows=truth.flows())
+    found = {"data": json.loads(call("check", tmp_path / "data", "--format", "json").out)["findings"]}
+    for name in ("counts", "flows", "truth"):
+        divide(tmp_path / "data", name, shuffled=False)
+    shown = call("check", tmp_path / "data", "--format", "json")
+    assert shown.code == 3
+    found["parts"] = json.loads(shown.out)["findings"]
+    assert {one["table"] for one in found["parts"]} == {"counts", "flows"}
+    assert [one | {"table": f"{one['table']}.parquet"} for one in found["parts"]] == found["data"]
+    alone = json.loads(call("check", tmp_path / "data" / "counts", "--format", "json").out)["findings"]
+    assert {one["table"] for one in alone} == {"counts"}
+    assert "2 tables checked" in call("check", tmp_path / "data").out
 
 
 def test_wrong_settings_are_named(table, tmp_path):

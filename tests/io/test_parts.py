@@ -5,9 +5,10 @@ import os
 import numpy as np
 import polars as pl
 import pytest
-from tests.small import random_truth
+from tests.small import divide, random_truth
 
 import rekindle as rk
+from rekindle.io.dataset import published_in
 
 
 @pytest.fixture
@@ -28,16 +29,6 @@ def folder(tmp_path, truth):
     return tmp_path / "data"
 
 
-def divide(folder, name, parts=3):
-    """Put a folder of files in the place of one file, with the rows in another order."""
-    table = pl.read_parquet(folder / f"{name}.parquet")
-    (folder / f"{name}.parquet").unlink()
-    (folder / name).mkdir()
-    rows = np.random.default_rng(0).permutation(table.height)
-    for number, some in enumerate(np.array_split(rows, parts)):
-        table[some.tolist()].write_parquet(folder / name / f"part-{number}.parquet")
-
-
 def ordered(truth):
     rows = np.argsort(truth.people_ids)
     names = [truth.people_ids[row] for row in rows]
@@ -46,12 +37,18 @@ def ordered(truth):
 
 def test_a_folder_of_parts_is_a_table(folder, truth):
     whole = rk.read_dataset(folder)
+    assert published_in(folder) == [folder / "counts.parquet", folder / "flows.parquet"]
     for name in ("truth", "counts", "flows"):
         divide(folder, name)
+    divide(folder, "locations", parts=1, shuffled=False)
+    assert published_in(folder) == [folder / "counts", folder / "flows"]
+    assert published_in(folder / "counts") == [folder / "counts"]
     data = rk.read_dataset(folder)
     assert data.truth == ordered(truth)  # the order of the parts says nothing
     assert (data.counts, data.flows, data.info) == (whole.counts, whole.flows, whole.info)
     assert rk.read_dataset(folder, truth=False).truth is None
+    with pytest.raises(rk.errors.InvalidFile, match="this is a folder"):
+        rk.read_counts(folder)  # whose tables are no parts of one
 
 
 @pytest.mark.parametrize("parts", [False, True])

@@ -180,7 +180,7 @@ def to_table(data: Release | Counts | Flows, name: str = "release") -> Table:
 def read_published_table(
     path: str | Path, *, value: str | None = None, time: str | None = None, withheld: Collection[str] = WITHHELD
 ) -> Table:
-    """Read any published table from a csv or parquet file, long or wide.
+    """Read any published table from a csv or parquet file, or from a folder of parquet files that are its parts, long or wide.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from rekindle.checking.linter import read_config
 from rekindle.cli.console import print_json, say
 from rekindle.cli.formats import Case, print_cases
 from rekindle.cli.options import GateFormat, Quiet
+from rekindle.io.dataset import published_in
 
 FOUND = 3
 """Exit code where something was found that is as grave as --fail-on says."""
@@ -56,7 +57,7 @@ def check(
     ignored = [*config.pop("ignore", []), *(ignore or [])]
     given = {"withheld_below": withheld_below, "narrow": narrow, "mostly_empty": mostly_empty}
     settings = Settings(**config | {name: number for name, number in given.items() if number is not None})
-    tables = [table for path in release for table in _tables(path)]
+    tables = [table for path in release for table in published_in(path)]
     found = check_tables(*tables, ignore=ignored, settings=settings, value=value)
     if output_format == "json":
         print_json({"rules": [name for name in RULES if name not in ignored], "findings": found.to_json()})
@@ -70,13 +71,6 @@ def check(
         say(_summary(len(found), len(tables)))
     if found.at_least(fail_on):
         raise typer.Exit(FOUND)
-
-
-def _tables(path: Path) -> list[Path]:
-    """A file, or what a dataset folder publishes: its counts, and its flows where it has them."""
-    if not path.is_dir():
-        return [path]
-    return [path / "counts.parquet", *(one for one in [path / "flows.parquet"] if one.exists())]
 
 
 def _cases(found: Findings, fail_on: Severity, rules: list[str], tables: list[Path]) -> list[Case]:

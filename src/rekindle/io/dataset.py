@@ -18,7 +18,7 @@ from rekindle.io.tables.columns import names, require, times
 from rekindle.io.tables.counts import counts_from_table, counts_table
 from rekindle.io.tables.flows import flows_from_table, flows_table, of_window
 from rekindle.io.tables.locations import read_locations, write_locations
-from rekindle.io.tables.table import read_stored, stored, write_table
+from rekindle.io.tables.table import read_stored, stored, table_in, write_table
 from rekindle.io.tables.trajectories import trajectories_of, trajectories_table
 from rekindle.model import Calendar, Counts, Dataset, Flows, Locations, Trajectories, check_flows
 from rekindle.model.calendar import format_step
@@ -140,7 +140,8 @@ def read_dataset(
     public = info.pop("public_locations", None)
     if public not in (None, True, False):
         raise InvalidFile(about, f"'public_locations' is {public!r:.80}; it must be true or false.")
-    locations = read_locations(folder / "locations.parquet", within=folder).declare_public(public)
+    where = table_in(folder, "locations") or folder / "locations.parquet"
+    locations = read_locations(where, within=folder).declare_public(public)
     if type(everyone) is not int:
         raise InvalidFile(about, f"'people' is {everyone!r:.80}; it must be a whole number.")
     windows = _windows(about, info.pop("flows", []))
@@ -161,8 +162,14 @@ def read_dataset(
     counts = counts_from_table(table, path, locations, calendar, everyone)
     flows = _read_flows(folder, windows, counts, part=days is not None)
     behind = _read_truth(folder, locations, calendar, None, seed, part=days is not None) if known else None
-    with in_file(folder / "truth.parquet"):
+    with in_file(table_in(folder, "truth") or folder / "truth.parquet"):
         return Dataset(counts, behind, info, flows)
+
+
+def published_in(path: Path) -> list[Path]:
+    """The published tables of a dataset folder: its counts, and its flows where it has them. Anything else is a table itself."""
+    found = [table_in(path, name) for name in ("counts", "flows")] if path.is_dir() else []
+    return [table for table in found if table is not None] or [path]
 
 
 def _days(calendar: Calendar, days: int | slice | None) -> Calendar:

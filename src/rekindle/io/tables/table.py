@@ -39,10 +39,14 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
     Parameters
     ----------
     path
-        The file.
+        The file; or a folder of parquet files that are parts of one table, as Spark writes it.
     within
         The folder that was handed in, where the file is part of one.
     """
+    path = Path(path)
+    parts = files_in(path, "*.parquet") if path.is_dir() and not (path / "dataset.json").exists() else []
+    if parts:
+        return pl.concat(_alike((piece for file in parts for piece in read_pieces(file, within=within)), path))
     return next(read_pieces(path, within=within, rows=sys.maxsize))
 
 
@@ -86,6 +90,13 @@ def stored(folder: Path, name: str) -> list[Path]:
     return files_in(parts, "*.parquet")
 
 
+def table_in(folder: Path, name: str) -> Path | None:
+    """Where a table of a dataset folder is: its file, or the folder of its parts; None where it has none."""
+    file = folder / f"{name}.parquet"
+    files = stored(folder, name)
+    return (file if files == [file] else folder / name) if files else None
+
+
 def read_stored(folder: Path, name: str) -> tuple[Path, Iterator[pl.DataFrame]]:
     """Say where a table of a dataset folder is, and read it piece by piece, so that all of it need not fit into memory.
 
@@ -95,7 +106,7 @@ def read_stored(folder: Path, name: str) -> tuple[Path, Iterator[pl.DataFrame]]:
         As in `stored`; there must be such a table.
     """
     files = stored(folder, name) or [folder / f"{name}.parquet"]
-    path = files[0] if len(files) == 1 else folder / name
+    path = table_in(folder, name) or files[0]
     return path, _alike((piece for file in files for piece in read_pieces(file, within=folder)), path)
 
 
