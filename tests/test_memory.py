@@ -8,10 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.small import divide, random_truth
 
 import rekindle as rk
 from rekindle.cli import main
-from rekindle.memory import comparing_bytes, evaluation_bytes, free_memory, parse_size, points_bytes
+from rekindle.memory import (
+    PROCESS,
+    comparing_bytes,
+    described_size,
+    evaluation_bytes,
+    free_memory,
+    parse_size,
+    points_bytes,
+    reading_bytes,
+)
 
 GROUP = Path("/sys/fs/cgroup/memory/rekindle-test")
 
@@ -62,7 +72,7 @@ def test_under_the_limit_of_a_control_group(crowd):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("attack", "data", "--out", "out"), "Reading data/counts.parquet needs about"),
+        (("attack", "data", "--out", "out"), "Reading data needs about"),
         (("evaluate", "data", "data"), "Comparing 1,000,000 people at 24 steps with the truth needs about"),
         (("audit", "data", "--out", "out"), "Reading data needs about"),
         (("prepare", "points", "data/counts.parquet", "out"), "Preparing data/counts.parquet needs about"),
@@ -77,6 +87,28 @@ def test_a_limit_of_ones_own(crowd, monkeypatch, capsys, command, words):
     assert words in message
     assert "but --memory-limit allows 10 MB." in message
     assert not (crowd / "out").exists()
+
+
+def test_a_dataset_in_parts_needs_as_much(tmp_path, monkeypatch, capsys):
+    truth = random_truth(np.random.default_rng(3), people=20, places=6, steps=96, step="1h")
+    data = tmp_path / "data"
+    rk.write_dataset(data, counts=truth.counts(), truth=truth, flows=truth.flows())
+    settings = [{}, {"truth": False}, {"people": 5}, {"days": 2}, {"people": 5, "days": 2}, {"days": 9}]
+    needs = [reading_bytes(data, **one) for one in settings]
+    size = described_size(data)
+    for name in ("counts", "flows", "truth", "locations"):
+        divide(data, name)
+    assert [reading_bytes(data, **one) for one in settings] == needs
+    assert described_size(data) == size == (20, 96, 6, 4)
+    whole, counts, few, short, both, longer = needs
+    assert whole == longer > counts > PROCESS
+    assert whole > short > both
+    assert whole > few > both > PROCESS
+    monkeypatch.chdir(tmp_path)
+    for command in ("attack", "audit", "recommend"):
+        with pytest.raises(SystemExit):
+            main([command, "data", "--out", "out", "--memory-limit", f"{PROCESS // 2**10 + 1}k"])
+        assert "Reading data needs about" in capsys.readouterr().err
 
 
 def test_sizes():

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,8 +15,9 @@ import psutil
 
 from rekindle.attacks import Attack
 from rekindle.errors import InvalidSetting, RekindleError, TooLarge
+from rekindle.io.dataset import calendar_from_json
 from rekindle.io.safety.files import read_json
-from rekindle.io.tables.table import ROWS_AT_ONCE
+from rekindle.io.tables.table import ROWS_AT_ONCE, stored
 from rekindle.model import Counts, Flows, Release
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -134,19 +136,38 @@ POINT = 8
 """Bytes that a point of a trajectory takes while trajectories are read, beside the rows that are read at once."""
 
 
-def reading_bytes(*paths: Path) -> int:
-    """About how much memory it takes to read tables: csv, parquet, or folders of them."""
-    files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
-    return PROCESS + max(map(_table_bytes, files), default=0)
+def reading_bytes(path: Path, *, truth: bool = True, people: int | None = None, days: int | None = None) -> int:
+    """About how much memory it takes to read a table, or the tables of a dataset folder one after the other.
+
+    Tables are read whole, but trajectories piece by piece.
+
+    Parameters
+    ----------
+    path
+        A csv or parquet file, or a dataset folder.
+    truth, people, days
+        What of a dataset folder is read, as in `read_dataset`.
+    """
+    if not path.is_dir():
+        return PROCESS + ROW * _rows(path)
+    counts, flows, points = (_rows_in(path, name) for name in ("counts", "flows", "truth"))
+    size = described_size(path)
+    share = 1.0 if size is None or days is None else min(1.0, days / max(1, size.days))
+    if people is None:
+        whole = max(counts if days is None else max(round(share * counts), min(counts, ROWS_AT_ONCE)), flows)
+    else:  # they are counted by their truth
+        whole, share = 0, share if size is None else share * min(1.0, people / max(1, size.people))
+    return PROCESS + max(ROW * whole, _points_bytes(points, share) if truth else 0)
 
 
-def _table_bytes(file: Path) -> int:
-    """Tables are read whole, but trajectories piece by piece where they are in parquet."""
-    return _points_bytes(_rows(file)) if file.name == "truth.parquet" else ROW * _rows(file)
+def _points_bytes(points: int, share: float = 1.0) -> int:
+    """Of trajectories in a file, of which a share is kept."""
+    return ROW * min(points, ROWS_AT_ONCE) + POINT * round(share * points)
 
 
-def _points_bytes(points: int) -> int:
-    return ROW * min(points, ROWS_AT_ONCE) + POINT * points
+def _rows_in(folder: Path, name: str) -> int:
+    """The rows of a table of a dataset folder, in one file or in parts."""
+    return sum(map(_rows, stored(folder, name)))
 
 
 def _rows(file: Path) -> int:
@@ -155,7 +176,7 @@ def _rows(file: Path) -> int:
             return int(pl.scan_parquet(file).select(pl.len()).collect().item())
         except (pl.exceptions.PolarsError, OSError):
             return 0  # reading it will say what is wrong
-    return file.stat().st_size // _BYTES_A_ROW if file.suffix == ".csv" else 0
+    return file.stat().st_size // _BYTES_A_ROW if file.suffix == ".csv" and file.is_file() else 0
 
 
 _BYTES_A_ROW = 25
@@ -177,12 +198,24 @@ def comparing_bytes(people: int, steps: int) -> int:
     return PROCESS + 24 * people * steps + pairs
 
 
-def described_size(dataset: Path) -> tuple[int, int, int] | None:
-    """People, steps and locations of a dataset folder by its description; None where reading it will fail."""
+class Size(NamedTuple):
+    """How large a dataset is."""
+
+    people: int
+    steps: int
+    locations: int
+    days: int
+
+
+def described_size(dataset: Path) -> Size | None:
+    """How large a dataset folder is by its description; None where reading it will fail."""
     try:
-        described = read_json(dataset / "dataset.json")
-        people, steps = int(described["people"]), int(described["calendar"]["steps"])
-        return people, steps, _rows(dataset / "locations.parquet")
+        about = dataset / "dataset.json"
+        described = read_json(about)
+        calendar = calendar_from_json(described["calendar"], about)
+        return Size(
+            int(described["people"]), calendar.steps or 0, _rows_in(dataset, "locations"), calendar.number_of_days
+        )
     except (RekindleError, KeyError, TypeError, ValueError, OSError):
         return None
 

@@ -103,8 +103,8 @@ def attack(
         chosen = chosen.knowing(read_prior(text))
     check_output(csv, (".csv",), overwrite=resume)
     check_output(geojson, (".geojson",), overwrite=resume)
-    counts_file = dataset / "counts.parquet" if dataset.is_dir() else dataset
-    check_memory(reading_bytes(counts_file), memory_limit, what=f"Reading {counts_file}", way_out="Give fewer days")
+    needed = reading_bytes(dataset, truth=False)
+    check_memory(needed, memory_limit, what=f"Reading {dataset}", way_out="Give fewer days")
     data = read_input(dataset, locations, step, cell_km, truth=False)
     counts, flows = counts_and_flows(*choose_release(data, release, window))
     longer = [one for one in data.flows if flows is not None and one.window != flows.window]

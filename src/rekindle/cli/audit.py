@@ -178,8 +178,8 @@ def audit(
     which grows during the audit, and the same numbers as JSON. If interrupted, run it again to resume.
     """
     way_out = "Audit fewer days (--first-days), fewer people (--sample-people) or coarser locations"
-    tables = [dataset / "truth.parquet", dataset / "counts.parquet"] if dataset.is_dir() else [dataset]
-    check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
+    needed = reading_bytes(dataset, people=sample_people, days=first_days)
+    check_memory(needed, memory_limit, what=f"Reading {dataset}", way_out=way_out)
     data: Dataset | Counts | Flows | Release
     how_read = None
     if dataset.is_dir():

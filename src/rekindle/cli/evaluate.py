@@ -51,9 +51,9 @@ def evaluate(
     size = described_size(dataset)
     if size is not None:
         check_memory(
-            evaluation_bytes(*size),
+            evaluation_bytes(size.people, size.steps, size.locations),
             memory_limit,
-            what=f"Comparing {size[0]:,} people at {size[1]:,} steps with the truth",
+            what=f"Comparing {size.people:,} people at {size.steps:,} steps with the truth",
             way_out="Compare fewer days, or fewer people",
         )
     found = read_recovery(recovery)

@@ -103,8 +103,7 @@ def recommend(
     epsilon by looking at the ground truth is outside the proof of differential privacy.
     """
     way_out = "Use fewer days, fewer people or coarser locations"
-    tables = [dataset / "truth.parquet", dataset / "counts.parquet"]
-    check_memory(reading_bytes(*tables), memory_limit, what=f"Reading {dataset}", way_out=way_out)
+    check_memory(reading_bytes(dataset), memory_limit, what=f"Reading {dataset}", way_out=way_out)
     data = read_dataset(dataset)
     if data.truth is None:
         raise InvalidFile(dataset, "there is no truth.parquet in it, so nobody knows what a release gives away.")
