@@ -18,6 +18,8 @@ FILES = {
     "seven.csv": HEAD + "2014-05-01 07:00:00,2,1\n2014-05-01 07:10:00,2,1\n",
     "wide.csv": HEAD + "2014-05-01 00:00:00,2,1\n2014-05-01 00:10:00,1,2\n",
     "broken.py": "class Mine(\n",
+    "own.py": "import rekindle as rk\nclass Counting(rk.Baseline):\n    takes_flows = False\n"
+    "class Asking(rk.Attack):\n    def __init__(self, must): ...\n",
     "thesis.json": "years of work",
     "thesis/a.tex": "years of work",
 }
@@ -29,6 +31,7 @@ def given(tmp_path_factory):
     folder = tmp_path_factory.mktemp("given")
     rk.write_dataset(folder / "data", counts=COUNTS, truth=TRUTH)
     rk.write_dataset(folder / "blind", counts=COUNTS)
+    rk.write_dataset(folder / "moving", counts=COUNTS, flows=TRUTH.flows())
     other = rk.Trajectories(TRUTH.cells, TRUTH.locations, rk.Calendar("2031-01-01", "2h"))
     rk.write_dataset(folder / "other", counts=other.counts(), truth=other)
     assert call("attack", folder / "data", "--out", folder / "found").code == 0
@@ -95,6 +98,27 @@ def content(folder):
         (("demo", "--out", "wide.csv", "--overwrite"), ["wide.csv"]),
         (("attack", "data", "--out", "out", "--effort", "hgih"), ["--effort", "hgih"]),
         (("audit", "data", "--out", "out", "--effort", "hgih", "--attack", "baseline"), ["--effort", "hgih"]),
+        (
+            ("attack", "data", "--out", "out", "--attack", "enhanced", "--effort", "low"),
+            ["--effort is a setting of habits, which the attack 'enhanced' does not have"],
+        ),
+        (
+            ("attack", "data", "--out", "out", "--attack", "habits", "--lookback-days", "2"),
+            ["--lookback-days is a setting of baseline and enhanced, which the attack 'habits' does not have"],
+        ),
+        (
+            ("audit", "data", "--out", "out", "--attack", "enhanced", "--attack", "baseline", "--effort", "low"),
+            ["--effort is a setting of habits, which enhanced and baseline do not have"],
+        ),
+        (
+            ("recommend", "data", "--out", "out", "--attack", "baseline", "--effort", "low"),
+            ["--effort is a setting of habits, which baseline does not have"],
+        ),
+        (("attack", "data", "--out", "out", "--attack", "own:Asking"), ["needs 'must'", "a default"]),
+        (
+            ("attack", "moving", "--out", "out", "--attack", "own:Counting"),
+            ["takes counts only", "--release counts"],
+        ),
         (("audit", "data", "--out", "out", "--absent", "sometimes"), ["--absent", "sometimes"]),
         (("audit", "data", "--out", "out", "--read-as", "poem"), ["--read-as", "poem"]),
         (("audit", "data", "--out", "out", "--format", "xml"), ["--format", "xml"]),

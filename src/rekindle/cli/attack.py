@@ -27,6 +27,7 @@ from rekindle.cli.options import (
 )
 from rekindle.cli.running import STOPPED
 from rekindle.cli.shared import check_output, choose_release, make_attack, parse_time, read_input, read_prior
+from rekindle.errors import InvalidSetting
 from rekindle.io import write_trajectories
 from rekindle.io.safety.files import output
 from rekindle.memory import check_memory, reading_bytes
@@ -106,7 +107,10 @@ def attack(
     needed = reading_bytes(dataset, truth=False)
     check_memory(needed, memory_limit, what=f"Reading {dataset}", way_out="Give fewer days")
     data = read_input(dataset, locations, step, cell_km, truth=False)
-    counts, flows = counts_and_flows(*choose_release(data, release, window))
+    published = choose_release(data, release, window)
+    if published[1] is not None and not chosen.takes_flows:
+        raise InvalidSetting(f"The attack {attack!r} takes counts only; give it these with `release='counts'`.")
+    counts, flows = counts_and_flows(*published)
     longer = [one for one in data.flows if flows is not None and one.window != flows.window]
     if flows is not None and longer:
         lengths = ", ".join(format_step(one.window) for one in longer)

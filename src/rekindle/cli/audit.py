@@ -37,7 +37,7 @@ from rekindle.cli.options import (
     Workers,
 )
 from rekindle.cli.running import STOPPED, in_flags
-from rekindle.cli.shared import command_line, make_attack, read_prior, read_truth
+from rekindle.cli.shared import command_line, make_attack, no_setting, read_prior, read_truth, takes
 from rekindle.defences import PRESETS, format_defence, parse_defence
 from rekindle.errors import InvalidSetting
 from rekindle.io import read_dataset, read_published
@@ -374,13 +374,20 @@ def _limits(value: Estimate) -> str:
 
 
 def make_attacks(names: Sequence[str] | None, effort: str | None) -> list[Attack] | None:
-    """Build attacks; effort is for those that have the setting. None where neither was asked for."""
-
-    def make(name: str) -> Attack:
-        plain = make_attack(name, {})
-        return plain if effort is None or "effort" not in plain.settings() else make_attack(name, {"effort": effort})
-
-    return None if names is None and effort is None else [make(name) for name in names or ATTACKS]
+    """Build attacks; effort is for those that have the setting, at least one. None where neither was asked for."""
+    if names is None and effort is None:
+        return None
+    names = names or list(ATTACKS)
+    plain = [make_attack(name, {}) for name in names]
+    if effort is None:
+        return plain
+    able = [takes(type(one), "effort") for one in plain]
+    if not any(able):
+        raise no_setting("effort", f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not have")
+    return [
+        make_attack(name, {"effort": effort}) if has else one
+        for name, one, has in zip(names, plain, able, strict=True)
+    ]
 
 
 @contextmanager

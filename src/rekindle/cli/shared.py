@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import shlex
 import sys
@@ -110,11 +111,34 @@ def make_attack(name: str, settings: dict[str, Any]) -> Attack:
         raise InvalidSetting(
             f"There is no attack {name!r}; choose {', '.join(ATTACKS)}, or package:Class for your own."
         )
+    for setting in settings:
+        if not takes(kind, setting):
+            raise no_setting(setting, f"the attack {name!r} does not have")
+    needed = [one.name for one in inspect.signature(kind).parameters.values() if _must_be_set(one)]
+    if missing := [setting for setting in needed if setting not in settings]:
+        raise InvalidSetting(f"The attack {name!r} needs {missing[0]!r}, which no option sets; give it a default.")
     try:
         attack: Attack = kind(**settings)
     except TypeError as error:
         raise InvalidSetting(f"The attack {name!r} does not take these settings: {error}.") from None
     return attack
+
+
+def takes(kind: type[Attack], setting: str) -> bool:
+    """Whether an attack has a setting."""
+    known = inspect.signature(kind).parameters
+    return setting in known or any(one.kind is one.VAR_KEYWORD for one in known.values())
+
+
+def no_setting(setting: str, who_not: str) -> InvalidSetting:
+    """The error where a setting is only for other attacks than those that were chosen."""
+    having = " and ".join(name for name, kind in ATTACKS.items() if takes(kind, setting))
+    return InvalidSetting(f"`{setting}` is a setting of {having}, which {who_not}.")
+
+
+def _must_be_set(parameter: inspect.Parameter) -> bool:
+    variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    return parameter.default is parameter.empty and not variable
 
 
 def read_prior(text: str) -> Prior:
