@@ -103,6 +103,20 @@ def test_settings_are_keyword_only_and_typos_are_refused():
         rk.Enhanced(lookback=3)
 
 
+@pytest.mark.parametrize(
+    ("attack", "people", "seconds"),
+    # A week in steps of 30 minutes, as in docs/benchmarks.md.
+    [
+        (rk.Baseline(), 1_000, 0.94), (rk.Baseline(), 10_000, 20.5), (rk.Baseline(), 100_000, 89), (rk.Baseline(), 1_000_000, 312),
+        (rk.Enhanced(), 1_000, 0.65), (rk.Enhanced(), 10_000, 10.9), (rk.Enhanced(), 100_000, 142), (rk.Enhanced(), 1_000_000, 1_231),
+    ],
+)  # fmt: skip
+def test_the_forecast_of_time_is_near_what_was_measured(attack, people, seconds):
+    calendar = rk.Calendar("2024-01-01", "30min", 336)
+    counts = rk.Counts(np.full((336, 1), people), rk.Locations(np.zeros((1, 2))), calendar)
+    assert 0.5 < attack.work(counts) / seconds < 2
+
+
 def test_days_side_by_side_give_the_same_bytes():
     truth = random_truth(np.random.default_rng(6), people=30, places=16, steps=24 * 5, step="1h")
     one, two = (rk.Baseline(workers=workers).recover(truth.counts()) for workers in (1, 2))

@@ -138,6 +138,26 @@ def test_an_attack_of_ones_own(data, tmp_path, monkeypatch):
     assert str(tmp_path) not in sys.path
 
 
+def test_long_work_is_announced(data, tmp_path, capsys, monkeypatch):
+    assert run("attack", data, "--out", "silent", "--attack", "enhanced") == 0
+    assert "takes about" not in capsys.readouterr().err
+    timed = []
+    monkeypatch.setattr("rekindle.auditing.work.measure_slowness", lambda seconds: timed.append(seconds) or 2.0)
+    monkeypatch.setattr("rekindle.assignment.kernels.completion_mark", lambda: tmp_path)
+    for work, words in ((9.0, []), (10.0, []), (90.0, ["The attack takes about 3 min on one core."])):
+        monkeypatch.setattr(rk.Enhanced, "work", lambda self, counts, work=work: work)
+        assert run("attack", data, "--out", f"out{work}") == 0
+        assert [line for line in capsys.readouterr().err.splitlines() if "takes about" in line] == words
+        assert content(tmp_path / f"out{work}") == content(tmp_path / "silent")
+    assert timed == [0.05, 0.05]
+    # What is there already is not forecast, nor is a machine timed whose kernels are not compiled.
+    assert run("attack", data, "--out", "out90.0", "--resume") == 0
+    monkeypatch.setattr("rekindle.assignment.kernels.completion_mark", lambda: None)
+    assert run("attack", data, "--out", "quiet", "--quiet") == 0
+    assert capsys.readouterr().err == ""
+    assert len(timed) == 2
+
+
 # Stopping and resuming
 
 

@@ -34,6 +34,18 @@ def evaluated(folder, confidence, truth=TRUTH, found=None):
     return json.loads((folder / "out" / "evaluation.json").read_text())
 
 
+def test_a_long_comparison_is_announced(tmp_path, capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr("rekindle.assignment.kernels.completion_mark", lambda: None)
+    monkeypatch.setattr(
+        "rekindle.cli.evaluate.evaluating",
+        lambda counts, references: asked.append((counts.steps, references)) or 90.0,
+    )
+    evaluated(tmp_path, None)
+    assert capsys.readouterr().err == "The comparison takes about 2 min on one core.\n"
+    assert asked == [(24, 0)]
+
+
 def test_claims_are_shown(tmp_path, capsys):
     sure = np.full(TRUTH.cells.shape, 0.5, np.float32)
     sure[:, :6] = 0.95

@@ -31,6 +31,8 @@ from rekindle.model.calendar import NIGHT_END
 from rekindle.progress import Progress
 
 LARGE_DAY = 1_000_000
+MANY = 100_000
+"""More people than that take less time each, by what a million were measured to take."""
 LINK_GAP = 1e-3
 """How far links of many people may be from the best, as a share of the cost."""
 ROUNDING = 1e-9
@@ -126,10 +128,14 @@ class DayByDay(Attack):
         return super().memory_bytes(counts, flows=flows) + link
 
     def work(self, counts: Counts) -> float:
-        """About how many seconds `recover` takes on one ordinary core: the steps, and a link of all people for each day."""
+        """About how many seconds `recover` takes on one ordinary core: the steps, and a link of all people for each day.
+
+        The more people there are, the more of them have the same day behind them, or, less often, the same days.
+        """
         days = counts.calendar.number_of_days
         linking = 0.05 * days * float((counts.people / 2000) ** 1.4)
-        return super().work(counts) + 2e-6 * counts.people * counts.steps + linking
+        differ = float(max(1.0, counts.people / MANY) ** (-0.8 / self.lookback_days))
+        return super().work(counts) + differ * (2e-6 * counts.people * counts.steps + linking)
 
     def _begin(self, locations: Locations, calendar: Calendar, people: int, progress: Progress | None) -> Run:
         """Refuse a calendar that does not begin between 00:00 and 06:00, as in the paper."""

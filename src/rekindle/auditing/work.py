@@ -34,21 +34,31 @@ def matching(counts: Counts) -> float:
     return float(0.02 + pairs * (counts.steps / 336) ** 0.5)
 
 
+def evaluating(counts: Counts, *, references: int) -> float:
+    """To compare a recovery with the truth, and beside it so many others by chance."""
+    return attacking(None, counts, compared=True) + references * matching(counts)
+
+
 def membership(counts: Counts, method: Method) -> float:
     """To test who is in a release."""
     return 0.1 + 5e-5 * counts.values.size * (1 if method == "exact" else 20)
 
 
-def measure_slowness() -> float:
+def measure_slowness(seconds: float = 0.5) -> float:
     """Time a small attack on this machine, as it is now: how many seconds it takes for one of an ordinary core.
 
     The kernels must be compiled.
+
+    Parameters
+    ----------
+    seconds
+        How long it is repeated.
     """
     counts = _small_counts()
     attack = Habits(effort="low", workers=1)
     attack.recover(counts)  # loads the kernels
     begin, times = time.perf_counter(), 0
-    while time.perf_counter() - begin < 0.5:
+    while not times or time.perf_counter() - begin < seconds:
         attack.recover(counts)
         times += 1
     return (time.perf_counter() - begin) / times / _ORDINARY

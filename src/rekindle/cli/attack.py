@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from joblib import cpu_count
 
 from rekindle.attacks import HabitsDetails
 from rekindle.attacks.flows import counts_and_flows
@@ -26,7 +27,15 @@ from rekindle.cli.options import (
     Window,
 )
 from rekindle.cli.running import STOPPED
-from rekindle.cli.shared import check_output, choose_release, make_attack, parse_time, read_input, read_prior
+from rekindle.cli.shared import (
+    announce,
+    check_output,
+    choose_release,
+    make_attack,
+    parse_time,
+    read_input,
+    read_prior,
+)
 from rekindle.errors import InvalidSetting
 from rekindle.io import write_trajectories
 from rekindle.io.safety.files import output
@@ -133,6 +142,8 @@ def attack(
             if path is not None:
                 mine.enter_context(output(path, parents=path is out))
         folder = open_folder(out, chosen, counts, resume=resume)
+        left = 1.0 if chosen.revises else 1 - folder.days / counts.calendar.number_of_days
+        announce("The attack", left * chosen.work(counts), cpu_count() if chosen.in_parts else 1)
         try:
             with showing_progress("Days recovered") as progress:
                 recovery = recover_into(folder, chosen, counts, flows=together, progress=progress)

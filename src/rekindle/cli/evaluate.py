@@ -10,10 +10,11 @@ import typer
 from numpy.typing import NDArray
 
 from rekindle.attacks.base import heading
+from rekindle.auditing.work import evaluating
 from rekindle.cli.console import console, print_json, say, showing_progress, table
 from rekindle.cli.formats import Case, print_cases
 from rekindle.cli.options import GateFormat, Mapping, MemoryLimit, Overwrite, Quiet
-from rekindle.cli.shared import check_output, label, read_input, short
+from rekindle.cli.shared import announce, check_output, label, read_input, short
 from rekindle.errors import InvalidFile
 from rekindle.evaluation import Evaluation, Metric, PerPerson, ReferenceScores, Spread, reference_scores
 from rekindle.evaluation import evaluate as compare
@@ -64,13 +65,16 @@ def evaluate(
         raise InvalidFile(dataset, "there is no truth.parquet in it, so there is nothing to compare with.")
     truth = data.truth.during(found.trajectories.calendar)
     target = json or recovery / EVALUATION
+    method, orders = mapping or ("names" if found.named else "optimal"), (1,) if data.flows else ()
     with output(target):
+        if method != "names":  # by which nobody is searched for
+            sized = data.counts.part(slice(truth.steps))
+            announce("The comparison", evaluating(sized, references=seeds * (2 + len(orders))))
         with showing_progress("Matching people") as progress:
-            method = mapping or ("names" if found.named else "optimal")
             result = compare(
                 found.trajectories, truth, mapping=method, leave_out=found.known_people, progress=progress
             )
-            others, orders = truth.without(found.known_people), (1,) if data.flows else ()
+            others = truth.without(found.known_people)
             beside = reference_scores(others, seeds=seeds, mapping=method, orders=orders) if seeds else None
             sure = None
             if found.confidence is not None and not found.known_people:

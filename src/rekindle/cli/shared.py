@@ -14,13 +14,19 @@ from typing import Any
 
 import typer
 
+from rekindle.assignment import kernels  # as a whole: this module has no kernel, so a change here compiles none again
 from rekindle.attacks import ATTACKS, PRIORS, Attack, Prior
+from rekindle.cli.console import note
 from rekindle.errors import InvalidFile, InvalidSetting, OutputExists
 from rekindle.evaluation import Metric, Spread
 from rekindle.io import read_dataset
 from rekindle.io.tables.counts import Layout, counts_of
 from rekindle.io.tables.flows import flows_in
 from rekindle.model import Counts, Dataset, Flows, Trajectories
+from rekindle.progress import duration
+
+LONG_SECONDS = 20
+"""Work that takes longer than that is announced."""
 
 
 def read_input(
@@ -122,6 +128,22 @@ def make_attack(name: str, settings: dict[str, Any]) -> Attack:
     except TypeError as error:
         raise InvalidSetting(f"The attack {name!r} does not take these settings: {error}.") from None
     return attack
+
+
+def announce(what: str, work: float, cores: int = 1) -> None:
+    """Say how long work of so many seconds of an ordinary core takes, where that is long.
+
+    It costs about half a second: this machine is only timed for work that is long, and never before its kernels are
+    compiled.
+    """
+    if work < LONG_SECONDS / 2:
+        return
+    from rekindle.auditing.work import measure_slowness
+
+    mark = kernels.completion_mark()
+    seconds = work / cores * (measure_slowness(0.05) if mark is not None and mark.exists() else 1.0)
+    if seconds > LONG_SECONDS:
+        note(f"{what} takes about {duration(seconds)} on {'one core' if cores == 1 else f'{cores} cores'}.")
 
 
 def takes(kind: type[Attack], setting: str) -> bool:
