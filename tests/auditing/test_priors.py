@@ -80,5 +80,5 @@ def test_what_cannot_be_used_is_refused(priors):
         rk.audit(TODAY, attacks=[rk.Naive()], priors=priors[:1], defences=[], workers=1)
     with pytest.raises(InvalidSetting, match="exact counts only"):
         rk.audit(rk.Round(to=5)(TODAY.counts()), attacks=[rk.Enhanced()], priors=priors[1:], defences=[], workers=1)
-    with pytest.raises(InvalidSetting, match="no prior knowledge"):
+    with pytest.raises(InvalidSetting, match="is not prior knowledge"):
         rk.audit(TODAY, priors=[PAST], defences=[], workers=1)
