@@ -108,9 +108,10 @@ class Layout:
         if locations is None:
             locations = grid_locations(ids, cell_km)
         if locations is None:
+            unknown = next(name for name in ids if grid_locations([name], cell_km) is None)
             raise InvalidFile(
                 path,
-                f"where its locations are is unknown (such as {ids[0]!r}); give `locations`, or put them beside it as "
+                f"where its locations are is unknown (such as {unknown!r}); give `locations`, or put them beside it as "
                 f"{path.stem}.locations.csv.",
             )
         return cls(path, table, when, long or found, ids, locations, found, renamed)
