@@ -171,6 +171,14 @@ def test_sums_that_contradict_each_other_are_said(write):
     assert "contradict" in one.what
 
 
+def test_totals_have_names_in_other_languages(write):
+    values = clean_values() + np.arange(24)[:, None]
+    for name in ("Summe", "gesamt", "Suma"):
+        table = long(np.column_stack([values, values.sum(axis=1)]), names=["A", "B", "C", "D", name])
+        (one,) = found("changing-totals", write(table))
+        assert f"add up to {values[0].sum():,}" in one.what
+
+
 def test_exact_total_beside_rounded_parts(write):
     values = clean_values()
     table = np.column_stack([values // 5 * 5, values.sum(axis=1) + np.arange(24)])
@@ -303,8 +311,11 @@ def test_a_value_that_is_no_number_is_named(write):
     table = table.with_columns(
         pl.when(pl.arange(pl.len()) == 2).then(pl.lit("sixty")).otherwise("count").alias("count")
     )
-    with pytest.raises(InvalidFile, match="'sixty' is neither a number"):
+    with pytest.raises(InvalidFile, match="data row 3, column 'count': 'sixty' is neither a number"):
         check(write(table))
+    wide = pl.DataFrame({"time": ["2024-03-04 00:00", "2024-03-04 01:00"], "A": ["60", "70"], "B": ["60", "6,0"]})
+    with pytest.raises(InvalidFile, match=r"data row 2, column 'B': '6,0' is neither .* decimals with a point"):
+        check(write(wide))
 
 
 def test_many_multiples_of_a_base(write):

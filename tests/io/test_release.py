@@ -71,7 +71,7 @@ def test_withheld_marks(tmp_path):
     found = read_release(tmp_path / "r.csv", withheld=["few"])
     assert found.withheld.tolist() == [[True, False], [True, False]]
     with pytest.raises(
-        rk.errors.InvalidFile, match=r"row 1, column '\(0, 0\)': 'few' is neither a number nor a mark.*`withheld`"
+        rk.errors.InvalidFile, match=r"row 1, column '\(0, 0\)': 'few' is neither a number nor a mark"
     ):
         read_release(tmp_path / "r.csv")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,16 @@ from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.io.safety.untrusted import reading
 from rekindle.io.tables.columns import OFFSET, times, with_joined_times
 from rekindle.io.tables.naming import KNOWN_NAMES, known_column
-from rekindle.io.tables.release import WITHHELD, is_withheld
+from rekindle.io.tables.release import WITHHELD, is_withheld, no_number
 from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Flows, Release
 
 NOT_KEYS = ("lat", "lng", "lon", "latitude", "longitude", "x_km", "y_km", "row", "most", "offset", "")
 """Columns that describe a location, or that number the rows: they tell no two numbers apart."""
-TOTALS = ("total", "totals", "all", "sum", "overall", "any")
+TOTALS = (
+    *("total", "totals", "all", "sum", "overall", "any"),
+    *("gesamt", "insgesamt", "summe", "alle", "suma", "todos", "todas"),
+)
 """Names in a column that stand for the sum over that column, in any case of letters."""
 OWN_NAMES = (
     "time",
@@ -235,7 +238,10 @@ def _table(
     keys = frame.columns
     if not keys and when.null_count() == len(when):
         raise InvalidFile(path, "nothing tells its numbers apart: it has neither a time nor a location.")
-    values, most = _numbers(numbers, withheld, path, "" if value is not None else f" In long form, {unknown}")
+    if value is not None:
+        values, most = _numbers(numbers, [value], withheld, path, "")
+    else:
+        values, most = _numbers(numbers, others, withheld, path, f" In long form, {unknown}")
     total = pl.col(keys).str.to_lowercase().is_in(TOTALS)
     numbered = pl.DataFrame({"row": rows, "time": when, "value": values, "most": most})
     frame = numbered.hstack(frame.get_columns()).with_columns(pl.when(~total).then(pl.col(keys)).name.keep())
@@ -269,9 +275,12 @@ def _times(table: pl.DataFrame, name: str | None, path: str | Path) -> tuple[pl.
 
 
 def _numbers(
-    column: pl.Series, withheld: Collection[str], path: str | Path, hint: str
+    column: pl.Series, names: Sequence[str], withheld: Collection[str], path: str | Path, hint: str
 ) -> tuple[pl.Series, pl.Series]:
-    """The numbers, null where they are withheld, and the largest that a mark such as `<10` allows."""
+    """The numbers, null where they are withheld, and the largest that a mark such as `<10` allows.
+
+    Of a table of wide form, the columns of the names one below the other.
+    """
     if column.dtype != pl.String:
         if not column.dtype.is_numeric():
             raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
@@ -284,9 +293,9 @@ def _numbers(
     values = text.cast(pl.Float64, strict=False).fill_nan(None)
     bad = values.is_null() & ~text.to_frame("text").select(is_withheld(pl.col("text"), withheld))["text"]
     if bad.any():
-        raise InvalidFile(
-            path, f"{column[int(bad.arg_max() or 0)]!r} is neither a number nor a mark of a withheld one.{hint}"
-        )
+        first = int(bad.arg_max() or 0)
+        place, row = divmod(first, len(column) // len(names))
+        raise InvalidFile(path, no_number(column[first], row, names[place]) + hint)
     _refuse_too_large(values, path)
     return values, most
 

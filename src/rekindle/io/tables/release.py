@@ -173,13 +173,17 @@ def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> N
     for column in bad.iter_columns():
         if column.any():
             row = int(column.arg_max() or 0)
-            raise InvalidFile(
-                path,
-                f"row {row + 1}, column {column.name!r}: {table[column.name][row]!r} is neither a number nor a mark of a "
-                "withheld one; see `withheld`.",
-            )
+            raise InvalidFile(path, no_number(table[column.name][row], row, column.name))
     known = table.with_columns(pl.when(~empty).then(cast).name.keep()).cast(pl.Float64)
     return np.asarray(known.fill_null(float("nan")).to_numpy(), dtype=np.float64)
+
+
+def no_number(value: object, row: int, column: str) -> str:
+    """What is wrong with a value that is no published number; rows are counted from 0."""
+    return (
+        f"data row {row + 1}, column {column!r}: {value!r} is neither a number nor a mark of a withheld one. Write decimals with a "
+        "point; `rekindle.read_release` can be told of other marks."
+    )
 
 
 def is_withheld(text: pl.Expr, withheld: Collection[str]) -> pl.Expr:
