@@ -126,7 +126,9 @@ def defend(
     places = out.with_name(f"{out.stem}.locations.csv")
     for path in (out, places):
         if path.exists() and not overwrite:
-            raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or --overwrite.")
+            raise OutputExists(
+                f"{path} exists already; it was left as it is. Choose another name, or set `overwrite=True`."
+            )
     data = read_input(dataset, locations, step, cell_km)
     if public_locations:
         listed = data.locations if locations is None else read_locations(locations)

@@ -121,7 +121,7 @@ def recommend(
     if results[0].exists() and not overwrite:
         raise OutputExists(
             f"{results[0]} exists already; it was left as it is. Publishing another draw of the same people gives away more. "
-            "Choose another folder, or --overwrite."
+            "Choose another folder, or set `overwrite=True`."
         )
 
     def announce(ahead: Forecast) -> None:

@@ -76,7 +76,7 @@ def points_from_frame(
     time_unit
         ``"s"``, ``"ms"`` or ``"us"``: what numbers in the time column count, since 1970 UTC.
     time_format
-        How times are written, where that is not ISO form, such as ``"%d.%m.%Y %H:%M"``: as in Python's `strptime`, with
+        How times are written, where that is not ISO form, such as ``"%d.%m.%Y %H:%M"``: as in Python's ``strptime``, with
         %Y %y %m %b %d %H %I %M %S %f %p %z %F %T %R.
     skip_bad
         Go on without what cannot be read, and count it by kind.
