@@ -82,3 +82,11 @@ def test_what_cannot_be_used_is_refused(priors):
         rk.audit(rk.Round(to=5)(TODAY.counts()), attacks=[rk.Enhanced()], priors=priors[1:], defences=[], workers=1)
     with pytest.raises(InvalidSetting, match="is not prior knowledge"):
         rk.audit(TODAY, priors=[PAST], defences=[], workers=1)
+
+
+@pytest.mark.parametrize(
+    "alone", [{"attacks": rk.Enhanced()}, {"defences": rk.Suppress(below=3)}, {"priors": rk.KnownPast(PAST)}]
+)
+def test_one_alone_is_given_in_a_list(alone):
+    with pytest.raises(InvalidSetting, match=f"`{next(iter(alone))}` is .*; give a list"):
+        rk.audit(TODAY, **alone)

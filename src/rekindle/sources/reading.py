@@ -26,7 +26,8 @@ from rekindle.sources.times import NUMBER, PER_SECOND, TimeUnit, find_zone, name
 
 _REMEDIES = {
     "time that is neither": "Set `time_format`, such as `time_format='%d.%m.%Y %H:%M'`, if times are written in another way. ",
-    "time out of range": "Set `time_unit` to 'ms' or 'us' if these are not seconds. ",
+    "time out of range": "Set `time_unit` to 'ms' or 'us' if these are not seconds, or "
+    "`time_format='%Y%m%d%H%M%S'` if they are dates in digits. ",
 }
 """What else than skipping would help, by how the problem begins."""
 
