@@ -442,3 +442,19 @@ def test_one_negative_number_does_not_make_noise_of_all(write):
     assert found("small-numbers", write(long(values)))
     noisy = values + np.random.default_rng(1).integers(-3, 4, values.shape)
     assert not found("small-numbers", write(long(noisy)))
+
+
+def test_a_code_for_withheld_numbers_is_no_noise(write):
+    values = np.where(clean_values() < 70, -999, clean_values())
+    with pytest.raises(InvalidFile, match=r"-999 stands in it [\d,]+ times, and no other .* leave its field empty"):
+        check(write(long(values)))
+
+
+def test_what_a_column_holds_is_not_guessed(write):
+    table = long(clean_values())
+    with pytest.raises(InvalidFile, match="the column 'Zeitpunkt' seems to hold the times; call it 'datetime'"):
+        check(write(table.rename({"datetime": "Zeitpunkt"})))
+    both = table.rename({"count": "visitors"}).with_columns(people="visitors")
+    with pytest.raises(InvalidFile, match=r"\['visitors', 'people'\] could each hold the numbers.*`value`"):
+        check(write(both))
+    assert check(write(both.drop("people"))) == ()

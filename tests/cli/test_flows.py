@@ -54,7 +54,9 @@ def test_counts_alone_and_a_part(data):
     assert found.flows().first_difference(part.flows()) is None
     refused = call("attack", data, "--out", "none", "--window", "6h")
     assert refused.code == 2
-    assert "There are no flows of 6h in this dataset (2h, 4h), and no ground truth was read" in " ".join(refused.err.split())
+    assert "There are no flows of 6h in this dataset (2h, 4h), and no ground truth was read" in " ".join(
+        refused.err.split()
+    )
 
 
 def test_a_table_of_flows(data):

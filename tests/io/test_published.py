@@ -106,6 +106,31 @@ def test_the_location_that_is_unknown_is_named(tmp_path):
         read_published(tmp_path / "a.csv")
 
 
+def test_a_code_for_withheld_numbers_is_asked_about(tmp_path):
+    path = written(tmp_path / "a.csv", np.where(VALUES < 2, -9, VALUES))
+    (tmp_path / "a.csv.defences.json").unlink()
+    assert re.search(
+        r"is -9 \(the first of \d+ numbers below 0\).* leave its field empty", read_published(path, PLACES).note
+    )
+
+
+def test_columns_that_are_not_told_apart_are_named(tmp_path):
+    rows = [f"{CALENDAR.time(t)},{PLACES.ids[p]},{VALUES[t, p]},{VALUES[t, p]}" for t, p in np.ndindex(VALUES.shape)]
+    for header, words in (
+        (
+            "datetime,zone,visitors,people",
+            r"\['visitors', 'people'\] could each hold the counts; call the one that does 'count'",
+        ),
+        ("Zeitpunkt,zone,age,people", "no column of Zeitpunkt, zone, age, people is known as the one of times"),
+    ):
+        (tmp_path / "a.csv").write_text("\n".join([header, *rows]))
+        with pytest.raises(rk.errors.InvalidFile, match=words):
+            read_published(tmp_path / "a.csv", PLACES)
+    (tmp_path / "a.csv").write_text("\n".join(["datetime,zone,age,people", *rows, *(row[:-1] + "0" for row in rows)]))
+    with pytest.raises(rk.errors.InvalidFile, match=r"listed twice at .* differ in 'age', add their counts up"):
+        read_published(tmp_path / "a.csv", PLACES, read_as="counts")
+
+
 def test_what_is_said_is_kept_to(tmp_path):
     path = written(tmp_path / "a.csv", VALUES + 0.5)
     with pytest.raises(rk.errors.InvalidFile, match="whole number") as error:
