@@ -334,3 +334,13 @@ def test_a_part_that_there_is_not(folder, tmp_path, data, options, told):
     found = run(folder / data, "--out", tmp_path / "out", *options)
     assert found.code == 2
     assert told in " ".join(found.err.split())
+
+
+def test_what_a_dataset_does_not_have_is_told_by_its_options(folder, tmp_path):
+    for option in ("--sample-people", "--first-days"):
+        found = run(folder / "known", "--out", tmp_path / "out", option, "999")
+        assert found.code == 2
+        assert f"{option} is 999" in found.err
+    found = run(folder / "known", "--out", tmp_path / "out", "--release", "counts", "--window", "2h")
+    assert found.code == 2
+    assert "--window is for flows, but --release is 'counts'." in found.err

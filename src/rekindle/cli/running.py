@@ -44,6 +44,7 @@ OPTIONS = {
     "places": "towers",
     "more_than": "fail_if_exposed",
     "above": "exposed_above",
+    "release": "published",
 }
 """Settings of the library that options call by other names; all others are called alike."""
 
