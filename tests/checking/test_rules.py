@@ -458,3 +458,15 @@ def test_what_a_column_holds_is_not_guessed(write):
     with pytest.raises(InvalidFile, match=r"\['visitors', 'people'\] could each hold the numbers.*`value`"):
         check(write(both))
     assert check(write(both.drop("people"))) == ()
+
+
+def test_a_point_between_thousands_is_no_decimal_point(write):
+    def table(*numbers):
+        return pl.DataFrame({"datetime": "2024-03-04 00:00", "location": list("abcd"), "count": numbers})
+
+    with pytest.raises(
+        InvalidFile, match=r"column 'count': '1\.200' may be a decimal, or have a point between thousands"
+    ):
+        check(write(table("950", "1.200", "12.500", "<10")))
+    for numbers in (("950", "1.2", "12.500", "7"), ("0.125", "1.200", "3", "4"), ("9500", "1.200", "12.500", "<10")):
+        check(write(table(*numbers)))

@@ -114,6 +114,13 @@ def test_a_code_for_withheld_numbers_is_asked_about(tmp_path):
     )
 
 
+def test_a_point_between_thousands_is_asked_about(tmp_path):
+    rows = [f"2024-03-01 0{hour}:00,a,{number}" for hour, number in enumerate(("950", "1.200", "1.350"))]
+    (tmp_path / "a.csv").write_text("\n".join(["datetime,location,count", *rows]))
+    with pytest.raises(rk.errors.InvalidFile, match=r"'1\.200' may be a decimal, or have a point between thousands"):
+        read_published(tmp_path / "a.csv", PLACES)
+
+
 def test_columns_that_are_not_told_apart_are_named(tmp_path):
     rows = [f"{CALENDAR.time(t)},{PLACES.ids[p]},{VALUES[t, p]},{VALUES[t, p]}" for t, p in np.ndindex(VALUES.shape)]
     for header, words in (

@@ -15,7 +15,7 @@ from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.io.safety.untrusted import reading
 from rekindle.io.tables.columns import OFFSET, times, with_joined_times
 from rekindle.io.tables.naming import KNOWN_NAMES, known_column
-from rekindle.io.tables.release import WITHHELD, is_withheld, no_number
+from rekindle.io.tables.release import WITHHELD, is_withheld, no_number, refuse_thousands
 from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Flows, Release
 
@@ -319,6 +319,7 @@ def _numbers(
         first = int(bad.arg_max() or 0)
         place, row = divmod(first, len(column) // len(names))
         raise InvalidFile(path, no_number(column[first], row, names[place]) + hint)
+    refuse_thousands(text, path)
     _refuse_too_large(values, path)
     return values, most
 

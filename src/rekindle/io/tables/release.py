@@ -173,6 +173,9 @@ def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> N
         if column.any():
             row = int(column.arg_max() or 0)
             raise InvalidFile(path, no_number(table[column.name][row], row, column.name))
+    pointed = table.select(text.str.contains(".", literal=True).any())
+    for name in (column.name for column in pointed.iter_columns() if column[0]):
+        refuse_thousands(table[name].str.strip_chars(), path)
     known = table.with_columns(pl.when(~empty).then(cast).name.keep()).cast(pl.Float64)
     return np.asarray(known.fill_null(float("nan")).to_numpy(), dtype=np.float64)
 
@@ -183,6 +186,19 @@ def no_number(value: object, row: int, column: str) -> str:
         f"data row {row + 1}, column {column!r}: {value!r} is neither a number nor a mark of a withheld one. Write decimals with a "
         "point; `rekindle.read_release` can be told of other marks."
     )
+
+
+def refuse_thousands(text: pl.Series, path: str | Path) -> None:
+    """Refuse a column in which a point seems to separate thousands: ``950`` and ``1.200``, but never ``1.2``."""
+    decimals = text.filter(text.str.contains(r"^\d+\.\d+$"))
+    if len(decimals) < 2 or not decimals.str.contains(r"^[1-9]\d{0,2}\.\d{3}$").all():
+        return
+    whole = text.filter(text.str.contains(r"^\d+$"))
+    if len(whole) and whole.str.len_chars().max() <= 3:  # type: ignore[operator]
+        raise InvalidFile(
+            path,
+            f"column {text.name!r}: {decimals[0]!r} may be a decimal, or have a point between thousands; write thousands without.",
+        )
 
 
 def is_withheld(text: pl.Expr, withheld: Collection[str]) -> pl.Expr:
