@@ -103,6 +103,8 @@ class WrongDefence(rk.Defence):
             locations = rk.Locations(locations.xy_km + 1)
         if self.how == "not take flows":
             return rk.Release(values, locations, release.calendar)
+        if self.how == "gives a ndarray, not a release":
+            return values
         return rk.Release(values, locations, release.calendar, pairs=release.pairs)
 
     def settings(self):
@@ -111,7 +113,15 @@ class WrongDefence(rk.Defence):
 
 
 @pytest.mark.parametrize(
-    "how", ["for the same seed", "says that it is exact", "other locations", "shows its seed", "not take flows"]
+    "how",
+    [
+        "for the same seed",
+        "says that it is exact",
+        "other locations",
+        "shows its seed",
+        "not take flows",
+        "gives a ndarray, not a release",
+    ],
 )
 def test_a_wrong_defence_is_noticed(how):
     with pytest.raises(ContractBroken, match=how):

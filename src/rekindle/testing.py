@@ -69,7 +69,7 @@ def _check_refusal(attack: Attack, truth: Trajectories) -> None:
 
 def _check_attack(attack: Attack, counts: Counts, flows: Flows | None) -> None:
     if counts.calendar.number_of_days < 3:
-        raise InvalidData(f"`counts` has {counts.calendar.number_of_days} days; the suite needs at least 3.")
+        raise InvalidData(f"`counts` must have at least 3 days, but has {counts.calendar.number_of_days}.")
     name = type(attack).__name__
     before = counts.values.copy()
     given: _Flows = {} if flows is None else {"flows": flows}

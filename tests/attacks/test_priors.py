@@ -207,9 +207,13 @@ def test_what_does_not_fit_is_refused(city):
         rk.Enhanced().recover(some(today, [1, 2]).counts(), prior=rk.KnownPast(past))
     with pytest.raises(InvalidData, match="nobody is left"):
         rk.Enhanced().recover(counts, prior=rk.KnownPeople(today))
+    with pytest.raises(InvalidSetting, match="give one object such as"):
+        rk.Enhanced().recover(counts, prior=[rk.KnownPast(past)])
+    with pytest.raises(InvalidData, match=r"true paths begin at .* do not cover"):
+        rk.Enhanced().recover(counts, prior=rk.KnownPeople(some(past, [0, 1])))
     with pytest.raises(InvalidSetting, match="model"):
         rk.OtherTraces(past, model="guessed")
-    with pytest.raises(InvalidData, match="must be people of the release"):
+    with pytest.raises(InvalidData, match=r"in location '.*' at 20.*must be people of the release"):
         rk.Enhanced().recover(some(today, np.arange(30)).counts(), prior=rk.KnownPeople(some(today, [40, 41])))
 
 

@@ -187,3 +187,11 @@ def test_only_those_who_move_are_recognised():
     assert _attacked(of([[*a[1:], 0], [*a[1:], 2], [*still[1:], 1]], "2024-01-01 01:00"), truth) == (2, 3)
     assert _attacked(of([a], "2024-01-01 00:30"), truth) == (0, 0)
     assert _attacked(of([a], "2024-01-03"), truth) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "alone", [{"attacks": rk.Enhanced()}, {"defences": rk.Suppress(below=3)}, {"priors": rk.KnownPast(PAST)}]
+)
+def test_one_alone_is_given_in_a_list(alone):
+    with pytest.raises(InvalidSetting, match=f"`{next(iter(alone))}` is .*; give a list"):
+        rk.audit(TODAY, **alone)

@@ -171,6 +171,14 @@ def test_sums_that_contradict_each_other_are_said(write):
     assert "contradict" in one.what
 
 
+def test_totals_have_names_in_other_languages(write):
+    values = clean_values() + np.arange(24)[:, None]
+    for name in ("Summe", "gesamt", "Suma"):
+        table = long(np.column_stack([values, values.sum(axis=1)]), names=["A", "B", "C", "D", name])
+        (one,) = found("changing-totals", write(table))
+        assert f"add up to {values[0].sum():,}" in one.what
+
+
 def test_exact_total_beside_rounded_parts(write):
     values = clean_values()
     table = np.column_stack([values // 5 * 5, values.sum(axis=1) + np.arange(24)])
@@ -303,8 +311,11 @@ def test_a_value_that_is_no_number_is_named(write):
     table = table.with_columns(
         pl.when(pl.arange(pl.len()) == 2).then(pl.lit("sixty")).otherwise("count").alias("count")
     )
-    with pytest.raises(InvalidFile, match="'sixty' is neither a number"):
+    with pytest.raises(InvalidFile, match="data row 3, column 'count': 'sixty' is neither a number"):
         check(write(table))
+    wide = pl.DataFrame({"time": ["2024-03-04 00:00", "2024-03-04 01:00"], "A": ["60", "70"], "B": ["60", "6,0"]})
+    with pytest.raises(InvalidFile, match=r"data row 2, column 'B': '6,0' is neither .* decimals with a point"):
+        check(write(wide))
 
 
 def test_many_multiples_of_a_base(write):
@@ -431,3 +442,31 @@ def test_one_negative_number_does_not_make_noise_of_all(write):
     assert found("small-numbers", write(long(values)))
     noisy = values + np.random.default_rng(1).integers(-3, 4, values.shape)
     assert not found("small-numbers", write(long(noisy)))
+
+
+def test_a_code_for_withheld_numbers_is_no_noise(write):
+    values = np.where(clean_values() < 70, -999, clean_values())
+    with pytest.raises(InvalidFile, match=r"-999 stands in it [\d,]+ times, and no other .* leave its field empty"):
+        check(write(long(values)))
+
+
+def test_what_a_column_holds_is_not_guessed(write):
+    table = long(clean_values())
+    with pytest.raises(InvalidFile, match="the column 'Zeitpunkt' seems to hold the times; call it 'datetime'"):
+        check(write(table.rename({"datetime": "Zeitpunkt"})))
+    both = table.rename({"count": "visitors"}).with_columns(people="visitors")
+    with pytest.raises(InvalidFile, match=r"\['visitors', 'people'\] could each hold the numbers.*`value`"):
+        check(write(both))
+    assert check(write(both.drop("people"))) == ()
+
+
+def test_a_point_between_thousands_is_no_decimal_point(write):
+    def table(*numbers):
+        return pl.DataFrame({"datetime": "2024-03-04 00:00", "location": list("abcd"), "count": numbers})
+
+    with pytest.raises(
+        InvalidFile, match=r"column 'count': '1\.200' may be a decimal, or have a point between thousands"
+    ):
+        check(write(table("950", "1.200", "12.500", "<10")))
+    for numbers in (("950", "1.2", "12.500", "7"), ("0.125", "1.200", "3", "4"), ("9500", "1.200", "12.500", "<10")):
+        check(write(table(*numbers)))

@@ -345,3 +345,13 @@ def test_who_knows_more_is_on_the_terminal(folder, tmp_path):
         "Someone who knows traces of other people (“enhanced, other traces”) puts people in the right place" in said
     )
     assert "of people who are attacked: the path is the same at all 24 common steps" in said
+
+
+def test_what_a_dataset_does_not_have_is_told_by_its_options(folder, tmp_path):
+    for option in ("--sample-people", "--first-days"):
+        found = run(folder / "known", "--out", tmp_path / "out", option, "999")
+        assert found.code == 2
+        assert f"{option} is 999" in found.err
+    found = run(folder / "known", "--out", tmp_path / "out", "--release", "counts", "--window", "2h")
+    assert found.code == 2
+    assert "--window is for flows, but --release is 'counts'." in found.err

@@ -71,11 +71,14 @@ def test_the_overview_says_what_the_commands_say():
 
 def test_help_of_every_command(monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
+    options = {flag for _, command in ALL for one in command.params for flag in (*one.opts, *one.secondary_opts)}
     for path, command in ALL:
         found = call(*path, "--help")
         assert found.code == 0
         text = plain(found.out)
-        assert plain(command.help.split("\n\n")[0]) in text
+        for paragraph in command.help.split("\n\n"):
+            assert plain(paragraph).replace("\\[", "[") in text
+        assert set(re.findall(r"--[a-z0-9-]*[a-z0-9]", text)) <= {*options, "--help"}
         assert "--quiet" in text
 
 

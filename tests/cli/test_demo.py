@@ -37,6 +37,20 @@ def test_demo(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_a_demo_that_was_interrupted_begins_again(tmp_path, monkeypatch):
+    arguments = ("demo", "--people", 2, "--days", 1, "--seeds", 1, "--out", "out")
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rekindle.cli.demo.run_audit", interrupt)
+        assert run(*arguments) == 130
+    assert (tmp_path / "out" / "dataset").is_dir()
+    assert run(*arguments) == 0
+    assert run(*arguments) == 2
+
+
 def test_the_smallest_demo_again(tmp_path):
     smallest = ("demo", "--people", 2, "--days", 1, "--seeds", 1, "--out", "a b")
     assert run(*smallest) == 0

@@ -76,6 +76,14 @@ def test_who_does_not_say(tmp_path, capsys):
     assert "confidence" not in capsys.readouterr().out
 
 
+def test_nobody_is_scored_by_a_name_that_nobody_gave(tmp_path, capsys):
+    evaluated(tmp_path, None)
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", str(tmp_path / "out"), str(tmp_path / "data"), "--mapping", "names"])
+    assert stop.value.code == 2
+    assert "--mapping is 'names', but this recovery does not say who is who" in capsys.readouterr().err
+
+
 def test_precision_stands_beside_accuracy_and_observed_beside_all(tmp_path, capsys):
     seen = [[True, False] * 12, [True] * 12 + [False] * 12, [False] * 24]
     cells = [[0, 1] * 12, [4] * 12 + [-1] * 12, [-1] * 24]

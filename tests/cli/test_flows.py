@@ -1,6 +1,7 @@
 """Flows at the command line: prepare, attack, evaluate, defend and audit, as a user types it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,7 +55,9 @@ def test_counts_alone_and_a_part(data):
     assert found.flows().first_difference(part.flows()) is None
     refused = call("attack", data, "--out", "none", "--window", "6h")
     assert refused.code == 2
-    assert "There are no flows of 6h in this dataset (2h, 4h)" in " ".join(refused.err.split())
+    assert "There are no flows of 6h in this dataset (2h, 4h), and no ground truth was read" in " ".join(
+        refused.err.split()
+    )
 
 
 def test_a_table_of_flows(data):
@@ -76,6 +79,17 @@ def test_defend_and_audit_the_file(data):
     numbers = json.loads((data.parent / "gate" / "audit.json").read_text())
     assert numbers["settings"]["release"] == "flows"
     assert call("defend", data, "--release", "both", "--round-to", 5, "--out", "both.csv").code == 2
+
+
+def test_a_table_of_flows_is_defended_as_flows(data):
+    rk.write_flows("od.csv", TRUTH.flows("2h"))
+    rk.write_locations("od.locations.csv", TRUTH.locations)
+    for release, columns in (
+        ((), "datetime,origin,destination,count"),
+        (("--release", "counts"), "datetime,location,count"),
+    ):
+        assert call("defend", "od.csv", "--round-to", 2, "--out", "out.csv", "--overwrite", *release).code == 0
+        assert Path("out.csv").read_text().startswith(f"{columns}\n")
 
 
 @pytest.mark.parametrize(("release", "said"), [(None, "both"), ("flows", "flows"), ("counts", "counts")])

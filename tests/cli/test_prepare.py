@@ -142,7 +142,7 @@ def test_a_file_as_europe_writes_it(tmp_path):
     refused = run("points", tmp_path / "points.csv", tmp_path / "out")
     assert refused.code == 2
     assert "time '05.03.2024 08:30'" in refused.err
-    assert "--time-format %d.%m.%Y %H:%M" in refused.err
+    assert "--time-format '%d.%m.%Y %H:%M'" in refused.err
     shown = run(
         "points", tmp_path / "points.csv", tmp_path / "out", "--time-format", "%d.%m.%Y %H:%M", "--step", "1h"
     )

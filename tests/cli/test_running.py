@@ -23,6 +23,7 @@ from rekindle.errors import InvalidSetting
         ("audit", "Use `resume=False`.", "Use --no-resume."),
         ("audit", "Use `names=False`.", "Use no --names."),
         ("audit", "Set `absent='zero'`.", "Set --absent zero."),
+        ("audit", "Set `absent='a b'`.", "Set --absent 'a b'."),
         ("defend", "`below` is -1.", "--suppress-below is -1."),
         ("defend", "Use `overwrite=True`.", "Use --overwrite."),
         ("attack", "`first_step_counts` is odd.", "`first_step_counts` is odd."),

@@ -166,6 +166,17 @@ def test_progress_counts_people() -> None:
         assert all(0 <= done <= 50 and total == 50 for done, total in told)
 
 
+def test_names_of_nobody_are_no_answer() -> None:
+    unnamed = line([0, 1], [1, 0])
+    truth, other = (
+        Trajectories(unnamed.cells, unnamed.locations, unnamed.calendar, names)
+        for names in (("ann", "bob"), ("bob", "unknown 1"))
+    )
+    assert map_people(other, truth, method="names").matched.tolist() == [1, -1]
+    with pytest.raises(InvalidData, match=r"the first recovered is '0', the first true 'ann'.*'optimal'"):
+        map_people(unnamed, truth, method="names")
+
+
 def test_wrong_input_is_refused() -> None:
     xy = np.array([[0.0, 0.0], [1.0, 0.0]])
     two, three = trajectories(np.zeros((2, 4), int), xy), trajectories(np.zeros((3, 4), int), xy)

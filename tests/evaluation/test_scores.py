@@ -180,6 +180,15 @@ def test_references_of_people_who_come_and_go(truth):
             assert found[metric.name].values == pytest.approx(expected, nan_ok=True)
 
 
+def test_a_recovery_is_not_its_trajectories():
+    truth = line([0, 1], [1, 0])
+    with pytest.raises(
+        rk.errors.InvalidSetting,
+        match=r"`recovered` is a Recovery; give trajectories, such as recovery\.trajectories",
+    ):
+        rk.evaluate(rk.Naive().recover(truth.counts()), truth)
+
+
 def test_a_truth_without_anyone_is_refused():
     nobody = line([-1, -1])
     with pytest.raises(rk.errors.InvalidData, match="Nobody in the truth is counted"):

@@ -69,6 +69,75 @@ def test_rows_left_out(tmp_path):
     assert read_published(tmp_path / "cut.csv", PLACES, absent="zero").data.values.sum() == VALUES[VALUES > 2].sum()
 
 
+def test_a_missing_step_is_withheld_and_said(tmp_path):
+    lines = written(tmp_path / "whole.csv", VALUES).read_text().splitlines()
+    (tmp_path / "a.csv").write_text("\n".join(line for line in lines if "01 05:00" not in line))
+    found = read_published(tmp_path / "a.csv", PLACES)
+    assert found.note.endswith(
+        "after 2024-03-01 04:00:00 comes 2024-03-01 06:00:00, so that steps are missing. 3 numbers have no row and are taken to be "
+        "withheld, unless you set `absent='zero'`."
+    )
+    assert np.isnan(found.data.values).sum(axis=1).nonzero()[0].tolist() == [5]
+    with pytest.raises(rk.errors.InvalidFile, match="none may be missing"):
+        read_published(tmp_path / "a.csv", PLACES, read_as="counts")
+
+
+def test_rows_without_a_number_are_counted(tmp_path):
+    """A flow of nobody has no row in most tables: taken for withheld, it makes them look safer than they are."""
+    rows = [f"2024-03-01 0{hour}:00,{flow}" for hour in range(4) for flow in ("a,a,7", "b,c,<5")]
+    (tmp_path / "a.csv").write_text("\n".join(["datetime,origin,destination,count", *rows[:-1]]))
+    for absent, words in (
+        ("withheld", "1 number has no row and is taken to be withheld, unless you set `absent='zero'`."),
+        ("zero", "1 number has no row and is taken to be 0, unless you set `absent='withheld'`."),
+    ):
+        found = read_published(tmp_path / "a.csv", PLACES, absent=absent)
+        assert found.note.endswith(f"of 7 numbers 3 are withheld. {words}")
+    header, *wide = written(tmp_path / "wide.csv", VALUES + 0.5, "wide").read_text().splitlines()
+    (tmp_path / "b.csv").write_text("\n".join([header, *wide[:3], *wide[4:]]))
+    assert read_published(tmp_path / "b.csv", PLACES).note.endswith(
+        "3 numbers have no row and are taken to be withheld."
+    )
+
+
+def test_the_location_that_is_unknown_is_named(tmp_path):
+    rows = [f'2024-03-01 0{hour}:00,"{name}",1' for hour in range(3) for name in ("(0, 0)", "(0, 1)", "Total")]
+    (tmp_path / "a.csv").write_text("\n".join(["datetime,location,count", *rows]))
+    with pytest.raises(rk.errors.InvalidFile, match=r"unknown \(such as 'Total'\)"):
+        read_published(tmp_path / "a.csv")
+
+
+def test_a_code_for_withheld_numbers_is_asked_about(tmp_path):
+    path = written(tmp_path / "a.csv", np.where(VALUES < 2, -9, VALUES))
+    (tmp_path / "a.csv.defences.json").unlink()
+    assert re.search(
+        r"is -9 \(the first of \d+ numbers below 0\).* leave its field empty", read_published(path, PLACES).note
+    )
+
+
+def test_a_point_between_thousands_is_asked_about(tmp_path):
+    rows = [f"2024-03-01 0{hour}:00,a,{number}" for hour, number in enumerate(("950", "1.200", "1.350"))]
+    (tmp_path / "a.csv").write_text("\n".join(["datetime,location,count", *rows]))
+    with pytest.raises(rk.errors.InvalidFile, match=r"'1\.200' may be a decimal, or have a point between thousands"):
+        read_published(tmp_path / "a.csv", PLACES)
+
+
+def test_columns_that_are_not_told_apart_are_named(tmp_path):
+    rows = [f"{CALENDAR.time(t)},{PLACES.ids[p]},{VALUES[t, p]},{VALUES[t, p]}" for t, p in np.ndindex(VALUES.shape)]
+    for header, words in (
+        (
+            "datetime,zone,visitors,people",
+            r"\['visitors', 'people'\] could each hold the counts; call the one that does 'count'",
+        ),
+        ("Zeitpunkt,zone,age,people", "no column of Zeitpunkt, zone, age, people is known as the one of times"),
+    ):
+        (tmp_path / "a.csv").write_text("\n".join([header, *rows]))
+        with pytest.raises(rk.errors.InvalidFile, match=words):
+            read_published(tmp_path / "a.csv", PLACES)
+    (tmp_path / "a.csv").write_text("\n".join(["datetime,zone,age,people", *rows, *(row[:-1] + "0" for row in rows)]))
+    with pytest.raises(rk.errors.InvalidFile, match=r"listed twice at .* differ in 'age', add their counts up"):
+        read_published(tmp_path / "a.csv", PLACES, read_as="counts")
+
+
 def test_what_is_said_is_kept_to(tmp_path):
     path = written(tmp_path / "a.csv", VALUES + 0.5)
     with pytest.raises(rk.errors.InvalidFile, match="whole number") as error:

@@ -71,7 +71,7 @@ def test_withheld_marks(tmp_path):
     found = read_release(tmp_path / "r.csv", withheld=["few"])
     assert found.withheld.tolist() == [[True, False], [True, False]]
     with pytest.raises(
-        rk.errors.InvalidFile, match=r"row 1, column '\(0, 0\)': 'few' is neither a number nor a mark.*`withheld`"
+        rk.errors.InvalidFile, match=r"row 1, column '\(0, 0\)': 'few' is neither a number nor a mark"
     ):
         read_release(tmp_path / "r.csv")
 
@@ -150,7 +150,7 @@ def test_parquet_with_nulls_and_nan(tmp_path):
     ("text", "problem"),
     [
         ("", "the file is empty"),
-        ("a,b\n1,2\n", "column 'datetime' is missing"),
+        ("a,b\n1,2\n", "no column of a, b is known as the one of times"),
         ("datetime\n2024-03-01\n", "no column but 'datetime'"),
         ("datetime,x\n2024-03-01 00:00,1\n2024-03-01 01:00,1\n", "where its locations are is unknown"),
         ('datetime,"(0, 0)"\n2024-03-01 00:00,inf\n2024-03-01 01:00,1\n', "'inf' is neither"),

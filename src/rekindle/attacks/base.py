@@ -237,6 +237,8 @@ class Attack:
 
     def knowing(self, prior: Prior) -> Attack:
         """The same attack by someone who knows more; refused where the attack cannot use it."""
+        if not hasattr(prior, "given_to"):
+            raise InvalidSetting(f"`prior` is {prior!r}; give one object such as rekindle.KnownPast(...).")
         return prior.given_to(self)
 
     def names(self, people: int) -> tuple[str, ...] | None:

@@ -327,8 +327,8 @@ class KnowingPeopleRun(Run):
         if values.min(initial=0) < 0:
             step, place = np.argwhere(values < 0)[0]
             raise InvalidData(
-                f"The release counts {counts.values[step, place]} people in location {place} at step {step}, but more "
-                "of those who are known are there; they must be people of the release.",
+                f"The release counts {counts.values[step, place]} people in location {counts.locations.ids[place]!r} at "
+                f"{counts.calendar.time(int(step))}, but more of those who are known are there; they must be people of the release."
             )
         # Where it is only learnt later how many there are, those who are known may be away, and so in no total.
         others = max(counts.people - known.people, int(values.sum(axis=1).max()))

@@ -203,7 +203,7 @@ def _warnings(found: Findings) -> Iterator[str]:
         yield (
             f"{1 - observed:.0%} of the points of the truth were filled in, not recorded. An accuracy over all points is then "
             "mostly one of the filling, which moves less than people do; look at the accuracy at recorded points. Prepare "
-            "the data with a shorter `max_gap`, so that people are away where nothing is known about them."
+            "the data such that only shorter gaps are filled: people are then away where nothing is known about them."
         )
     noisy = [one.label for one in _applied(found) if one.adds_noise]
     if noisy and not found.plan.given.locations.public:

@@ -130,6 +130,8 @@ def open_data(
 
     Flows over a window are those of the truth, or of the dataset; the truth is brought to the moments when windows begin and end.
     """
+    if release == "counts" and window is not None:
+        raise InvalidSetting("`window` is for flows, but `release` is 'counts'.")
     given = {name: value for name, value in settings.items() if value is not None}
     if not isinstance(data, (Dataset, Counts, Flows, Release, Trajectories)):
         if not hasattr(data, "columns") and not hasattr(data, "to_point_gdf"):
@@ -143,8 +145,7 @@ def open_data(
     elif given:
         name = next(iter(given))
         raise InvalidSetting(
-            f"`{name}` is for a data frame of raw points; this {type(data).__name__} has its steps and locations.",
-            name,
+            f"`{name}` is for a data frame of raw points; this {type(data).__name__} has its steps and locations."
         )
     own = truth is None
     if isinstance(data, Dataset):

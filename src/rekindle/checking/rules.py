@@ -463,7 +463,7 @@ def steps_missing(subject: Subject) -> Iterator[Finding]:
                 table.name,
                 f"After {_text(when[others[0]])} comes {_text(when[others[0] + 1])}, while steps are usually {_span(usual)} "
                 f"apart; there {'is' if len(others) == 1 else 'are'} {_number(len(others), 'such gap')}.",
-                "Attacks that follow people from step to step need every step; an audit says how such a table is read.",
+                "Attacks that follow people from step to step need every step; an audit takes missing ones to be withheld, and says so.",
                 "Publish every step, or say in the documentation which are left out and why.",
             )
         if jumps or len(table.offsets) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,16 @@ from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.io.safety.untrusted import reading
 from rekindle.io.tables.columns import OFFSET, times, with_joined_times
 from rekindle.io.tables.naming import KNOWN_NAMES, known_column
-from rekindle.io.tables.release import WITHHELD, is_withheld
+from rekindle.io.tables.release import WITHHELD, is_withheld, no_number, refuse_thousands
 from rekindle.io.tables.table import read_table
 from rekindle.model import Counts, Flows, Release
 
 NOT_KEYS = ("lat", "lng", "lon", "latitude", "longitude", "x_km", "y_km", "row", "most", "offset", "")
 """Columns that describe a location, or that number the rows: they tell no two numbers apart."""
-TOTALS = ("total", "totals", "all", "sum", "overall", "any")
+TOTALS = (
+    *("total", "totals", "all", "sum", "overall", "any"),
+    *("gesamt", "insgesamt", "summe", "alle", "suma", "todos", "todas"),
+)
 """Names in a column that stand for the sum over that column, in any case of letters."""
 OWN_NAMES = (
     "time",
@@ -41,6 +44,7 @@ OWN_NAMES = (
 """What columns of a table must not be called, since columns of our own are, or Polars takes it for all columns."""
 _BELOW = r"^(?:<|&lt;)\s*(\d+(?:\.\d+)?)$"
 _AT_MOST = r"^(?:≤|<=)\s*(\d+(?:\.\d+)?)$"
+_DATE = r"^\s*(\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.\d{4})\b"
 _MOST_DENSE = 100_000_000
 _NOT_BY_CHANCE = 1e4
 _ODD = 100
@@ -205,9 +209,16 @@ def read_published_table(
         table, _ = with_joined_times(table, path) if time is None else (table, "")
     lower = {name.strip().lower(): name for name in table.columns}
     time = time or next((lower[name] for name in KNOWN_NAMES["datetime"] if name in lower), None)
+    found = [name for name in known_column(table.columns, "count") if name != time]
+    if value is None and len(found) > 1 and any(known_column(table.columns, role) for role in ("location", "origin")):
+        raise InvalidFile(
+            path, f"the columns {found} could each hold the numbers; name the one that does with `value`."
+        )
     value = value or next(
         (lower[name] for name in KNOWN_NAMES["count"] if name in lower and lower[name] != time), None
     )
+    if value is not None and time is None and (written := [name for name in table.columns if _is_time(table[name])]):
+        raise InvalidFile(path, f"the column {written[0]!r} seems to hold the times; call it 'datetime'.")
     with reading(path, "a published table"):
         return _table(table, value, time, withheld, path)
 
@@ -235,7 +246,17 @@ def _table(
     keys = frame.columns
     if not keys and when.null_count() == len(when):
         raise InvalidFile(path, "nothing tells its numbers apart: it has neither a time nor a location.")
-    values, most = _numbers(numbers, withheld, path, "" if value is not None else f" In long form, {unknown}")
+    if value is not None:
+        values, most = _numbers(numbers, [value], withheld, path, "")
+    else:
+        values, most = _numbers(numbers, others, withheld, path, f" In long form, {unknown}")
+    below = values.filter(values < 0)
+    if len(below) > 1 and below.n_unique() == 1 and below[0] < -1:
+        raise InvalidFile(
+            path,
+            f"{below[0]:g} stands in it {len(below):,} times, and no other number is below 0, so that it is no noise. If it marks a "
+            "withheld number, leave its field empty.",
+        )
     total = pl.col(keys).str.to_lowercase().is_in(TOTALS)
     numbered = pl.DataFrame({"row": rows, "time": when, "value": values, "most": most})
     frame = numbered.hstack(frame.get_columns()).with_columns(pl.when(~total).then(pl.col(keys)).name.keep())
@@ -247,6 +268,14 @@ def _is_measure(column: pl.Series) -> bool:
     known = column.head(10_000).drop_nulls().cast(pl.String).str.strip_chars()
     numbers = known.cast(pl.Float64, strict=False)
     return bool(len(known)) and numbers.null_count() == 0 and bool((numbers != numbers.floor()).any())
+
+
+def _is_time(column: pl.Series) -> bool:
+    """Whether a column holds times, whatever it is called: text that begins with a date in one of the usual forms."""
+    if column.dtype != pl.String:
+        return column.dtype.is_temporal()
+    known = column.head(100).drop_nulls()
+    return bool(len(known)) and bool(known.str.contains(_DATE).all())
 
 
 def _key(name: str) -> str:
@@ -269,9 +298,12 @@ def _times(table: pl.DataFrame, name: str | None, path: str | Path) -> tuple[pl.
 
 
 def _numbers(
-    column: pl.Series, withheld: Collection[str], path: str | Path, hint: str
+    column: pl.Series, names: Sequence[str], withheld: Collection[str], path: str | Path, hint: str
 ) -> tuple[pl.Series, pl.Series]:
-    """The numbers, null where they are withheld, and the largest that a mark such as `<10` allows."""
+    """The numbers, null where they are withheld, and the largest that a mark such as `<10` allows.
+
+    Of a table of wide form, the columns of the names one below the other.
+    """
     if column.dtype != pl.String:
         if not column.dtype.is_numeric():
             raise InvalidFile(path, f"column {column.name!r} holds {column.dtype}, not numbers.")
@@ -284,9 +316,10 @@ def _numbers(
     values = text.cast(pl.Float64, strict=False).fill_nan(None)
     bad = values.is_null() & ~text.to_frame("text").select(is_withheld(pl.col("text"), withheld))["text"]
     if bad.any():
-        raise InvalidFile(
-            path, f"{column[int(bad.arg_max() or 0)]!r} is neither a number nor a mark of a withheld one.{hint}"
-        )
+        first = int(bad.arg_max() or 0)
+        place, row = divmod(first, len(column) // len(names))
+        raise InvalidFile(path, no_number(column[first], row, names[place]) + hint)
+    refuse_thousands(text, path)
     _refuse_too_large(values, path)
     return values, most
 

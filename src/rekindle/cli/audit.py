@@ -183,7 +183,11 @@ def audit(
     data: Dataset | Counts | Flows | Release
     how_read = None
     if dataset.is_dir():
-        data = read_dataset(dataset, people=sample_people, days=first_days, seed=seed)
+        try:
+            data = read_dataset(dataset, people=sample_people, days=first_days, seed=seed)
+        except InvalidSetting as error:  # `people` has another meaning here
+            text = str(error).replace("`people`", "`sample_people`").replace("`days`", "`first_days`")
+            raise InvalidSetting(text) from None
         how_read = _part(data, sample_people, first_days)
     elif sample_people is not None or first_days is not None:
         only = "sample_people" if sample_people is not None else "first_days"

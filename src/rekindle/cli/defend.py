@@ -15,8 +15,8 @@ from rekindle.cli.options import (
     LocationsFile,
     Overwrite,
     PublicLocations,
-    Published,
     Quiet,
+    ReleaseOf,
     TableStep,
     Window,
 )
@@ -48,7 +48,7 @@ NOISES: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "geometric": Geometri
 
 
 def defend(
-    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a table of counts (CSV or Parquet).")],
+    dataset: Annotated[Path, typer.Argument(help="A dataset folder, or a CSV or Parquet table of counts or flows.")],
     out: Annotated[Path, typer.Option(help="The file to publish: .csv or .parquet.")],
     preset: Annotated[
         str | None, typer.Option(help=f"Defences that a publisher is known to use: {', '.join(PRESETS)}.")
@@ -80,7 +80,7 @@ def defend(
     suppress_below: Annotated[float | None, typer.Option(help="Withhold numbers below this.")] = None,
     keep_zeros: Annotated[bool, typer.Option("--keep-zeros", help="Do not withhold zeros.")] = False,
     round_to: Annotated[float | None, typer.Option(help="Round to multiples of this.")] = None,
-    release_of: Published = None,
+    published: ReleaseOf = None,
     window: Window = None,
     public_locations: PublicLocations = False,
     locations: LocationsFile = None,
@@ -126,7 +126,9 @@ def defend(
     places = out.with_name(f"{out.stem}.locations.csv")
     for path in (out, places):
         if path.exists() and not overwrite:
-            raise OutputExists(f"{path} exists already; it was left as it is. Choose another name, or --overwrite.")
+            raise OutputExists(
+                f"{path} exists already; it was left as it is. Choose another name, or set `overwrite=True`."
+            )
     data = read_input(dataset, locations, step, cell_km)
     if public_locations:
         listed = data.locations if locations is None else read_locations(locations)
@@ -134,9 +136,8 @@ def defend(
     chain = Chain(chosen).for_publication()
     if chain.needs_people and data.truth is None:
         raise InvalidData(f"{dataset} has no ground truth, and a sample of the people needs the people themselves.")
-    if release_of == "both":
-        raise InvalidSetting("`release` is 'both', but a file holds counts or flows; write two.")
-    _, flows = choose_release(data, release_of or ("flows" if window else "counts"), window)
+    of_flows = window is not None or (not dataset.is_dir() and bool(data.flows))
+    _, flows = choose_release(data, published or ("flows" if of_flows else "counts"), window)
     true: Counts | Flows = data.counts if flows is None else flows
     with output(out):
         if isinstance(true, Counts):
@@ -163,8 +164,7 @@ def defend(
         return
     if preset is not None:
         console.print(f"Source: {PRESETS[preset].source}\n{PRESETS[preset].note}")
-    published = "counts" if release.pairs is None else "flows"
-    console.print(f"Applied to the {published}: {release.describe()}")
+    console.print(f"Applied to the {'counts' if release.pairs is None else 'flows'}: {release.describe()}")
     show_budgets(chain, steps)
     rows = [[f"{m.meaning} ({m.unit}, {m.direction} is better)", f"{m.value(left):.3f}"] for m in UTILITIES]
     console.print(table("What a reader loses", ["", "release"], rows))

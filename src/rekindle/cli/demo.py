@@ -26,8 +26,9 @@ from rekindle.sources.synthetic import SyntheticCity
 ATTACKS = (Baseline(), Enhanced(), Habits(effort="low"))
 DEFENCES = (Suppress(below=3), GeometricNoise(epsilon=1.0, per="event"), CoarserSpace(km=3.0))
 
+REPORT = "report.html"
 SENSITIVE = {
-    "report.html": Sensitive("report of an audit with the truth"),
+    REPORT: Sensitive("report of an audit with the truth"),
     "recovered.png": Sensitive("picture of a true path"),
     "audit.json": Sensitive("how exposed each person is"),
     "recovered.csv": Sensitive("recovered trajectories", "recovery"),
@@ -50,6 +51,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Audit a synthetic city and explain what its counts give away."""
+    overwrite = overwrite or not (out / REPORT).exists()  # a demo that was interrupted begins again
     check_new_folder(out, "demo", overwrite=overwrite)
     truth = SyntheticCity(people=people, days=days, step="10min", seed=seed).trajectories()
     counts = truth.counts()
@@ -96,12 +98,12 @@ def demo(
         draw_most_exposed(found, out / "recovered.png")
         write_trajectories(out / "recovered.csv", found.recovered, overwrite=True)
         found.write_json(out / "audit.json")
-        found.to_html(out / "report.html", include_truth=True)  # nobody's truth: the city is made up
+        found.to_html(out / REPORT, include_truth=True)  # nobody's truth: the city is made up
     say(
         f"\n   numbers:                {out}/audit.json\n   all recovered paths:    {out}/recovered.csv"
         f"\n   one of them:            {out}/recovered.png"
         f"\n   dataset, to try:        {out}/dataset, e.g. rekindle attack {out}/dataset --out {out}/recovery\n\n   ",
-        (f"The report, to open in a browser: {out}/report.html", "bold"),
+        (f"The report, to open in a browser: {out / REPORT}", "bold"),
     )
 
 

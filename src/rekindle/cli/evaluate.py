@@ -15,7 +15,7 @@ from rekindle.cli.console import console, print_json, say, showing_progress, tab
 from rekindle.cli.formats import Case, print_cases
 from rekindle.cli.options import GateFormat, Mapping, MemoryLimit, Overwrite, Quiet
 from rekindle.cli.shared import announce, check_output, label, read_input, short
-from rekindle.errors import InvalidFile
+from rekindle.errors import InvalidFile, InvalidSetting
 from rekindle.evaluation import Evaluation, Metric, PerPerson, ReferenceScores, Spread, reference_scores
 from rekindle.evaluation import evaluate as compare
 from rekindle.evaluation.confidence import Confidence, assess_confidence
@@ -60,6 +60,10 @@ def evaluate(
     found = read_recovery(recovery)
     if not found.trajectories.steps:
         raise InvalidFile(recovery, "the recovery has no finished day yet.")
+    if mapping == "names" and not found.named:
+        raise InvalidSetting(
+            "`mapping` is 'names', but this recovery does not say who is who; use 'optimal' or 'greedy'."
+        )
     data = read_input(dataset)
     if data.truth is None:
         raise InvalidFile(dataset, "there is no truth.parquet in it, so there is nothing to compare with.")

@@ -83,6 +83,14 @@ Published = Annotated[
     Literal["counts", "flows", "both"] | None,
     typer.Option("--release", help="What is published. Default: what DATASET holds.", show_default=False),
 ]
+ReleaseOf = Annotated[
+    Literal["counts", "flows"] | None,
+    typer.Option(
+        "--release",
+        help="What is published. Default: counts; flows with --window, or where DATASET is a table of them.",
+        show_default=False,
+    ),
+]
 Window = Annotated[
     str | None,
     typer.Option(

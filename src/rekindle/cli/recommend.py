@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -22,6 +22,7 @@ from rekindle.cli.options import (
     Overwrite,
     PublicLocations,
     Quiet,
+    ReleaseOf,
     Resume,
     Seed,
     Seeds,
@@ -66,12 +67,7 @@ def recommend(
             min=0.001, help="The error of the counts or flows must be below this; an empty release has an error of 1."
         ),
     ] = 1.0,
-    published: Annotated[
-        Literal["counts", "flows"] | None,
-        typer.Option(
-            "--release", help="What is published. Default: counts, or flows with --window.", show_default=False
-        ),
-    ] = None,
+    published: ReleaseOf = None,
     window: Window = None,
     family: Annotated[
         list[str] | None,
@@ -120,7 +116,7 @@ def recommend(
     if results[0].exists() and not overwrite:
         raise OutputExists(
             f"{results[0]} exists already; it was left as it is. Publishing another draw of the same people gives away more. "
-            "Choose another folder, or --overwrite."
+            "Choose another folder, or set `overwrite=True`."
         )
 
     def announce(ahead: Forecast) -> None:

@@ -7,6 +7,7 @@ import inspect
 import logging
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 import typer
+from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from rekindle.cli.console import errors, note
@@ -42,6 +44,7 @@ OPTIONS = {
     "places": "towers",
     "more_than": "fail_if_exposed",
     "above": "exposed_above",
+    "release": "published",
 }
 """Settings of the library that options call by other names; all others are called alike."""
 
@@ -87,7 +90,7 @@ class Command(TyperCommand):
     """A command that may be stopped, and that tells an error in one message."""
 
     def __init__(self, *arguments: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002
-        super().__init__(*arguments, help=unwrap(help or ""), **settings)
+        super().__init__(*arguments, help=escape(unwrap(help or "")), **settings)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; one that was stopped ends with 130, one whose input was at fault with 2."""
@@ -147,7 +150,10 @@ def in_flags(said: RekindleError | str, ctx: Any) -> str:
             return f"{flag} none"
         if value in ("False", "None"):
             return str(parameter.secondary_opts[0]) if parameter.secondary_opts else f"no {flag}"
-        return flag if value in (None, "True") else f"{flag} {value}".replace("'", "").replace('"', "")
+        if value in (None, "True"):
+            return flag
+        plain = value.replace("'", "").replace('"', "")
+        return f"{flag} {shlex.quote(plain)}"
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", written, str(said))
 

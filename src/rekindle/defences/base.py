@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rekindle.errors import InvalidData, InvalidSetting
+from rekindle.errors import ContractBroken, InvalidData, InvalidSetting
 from rekindle.model import AppliedDefence, Calendar, Counts, Flows, Release, Trajectories
 from rekindle.model.calendar import parse_step
 
@@ -64,6 +64,8 @@ class Defence(ABC):
         """
         before = _release(data)
         after = self._change(before)
+        if not isinstance(after, Release):
+            raise ContractBroken(f"{type(self).__name__} gives a {type(after).__name__}, not a release.")
         done = (*before.defences, self.applied(before))
         return Release(after.values, after.locations, after.calendar, done, after.pairs)
 

@@ -88,7 +88,8 @@ def map_people(
     method
         "optimal" for the least total error; "greedy" for the mapping of Xu et al. (2017): each recovered person in
         turn takes the true person with the least error who is still free; "names" where the recovered people have names:
-        everyone is who they are said to be, and a name that is not in the truth is matched with nobody.
+        everyone is who they are said to be, and a name that is not in the truth is matched with nobody. If no name at all is in
+        the truth, that is an error.
     dense_up_to
         The optimal matching is exact for up to this many people, with memory that grows with their square. For more,
         the memory grows with the people, and the gap is proven.
@@ -113,6 +114,11 @@ def map_people(
     if method == "names":
         position = {name: at for at, name in enumerate(truth.people_ids)}
         matched = np.array([position.get(name, -1) for name in recovered.people_ids], np.int64)
+        if people and others and matched.max() < 0:
+            raise InvalidData(
+                f"No recovered person has the name of a true one: the first recovered is {recovered.people_ids[0]!r}, the first "
+                f"true {truth.people_ids[0]!r}. A recovery without names is compared with the matching 'optimal'."
+            )
         return Mapping(matched, others, errors.of_pairs(matched), None, "names", errors.price)
     if sparse:
         if gap is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rekindle.errors import InvalidData
+from rekindle.errors import InvalidData, InvalidSetting
 from rekindle.evaluation.mapping import Mapping, parts, right_points
 from rekindle.model import AWAY, Trajectories
 
@@ -84,6 +84,11 @@ def ratio(part: NDArray[np.number], whole: NDArray[np.integer]) -> NDArray[np.fl
 
 def check_comparable(recovered: Trajectories, truth: Trajectories) -> None:
     """Refuse what does not fit together, and a truth without a point to compare with."""
+    for name, one in {"recovered": recovered, "truth": truth}.items():
+        if not isinstance(one, Trajectories):
+            raise InvalidSetting(
+                f"`{name}` is a {type(one).__name__}; give trajectories, such as recovery.trajectories."
+            )
     if recovered.locations != truth.locations:
         raise InvalidData("The recovery has other locations than the truth.")
     if recovered.calendar != truth.calendar:

@@ -141,7 +141,7 @@ class RecoveryFolder:
         for name, value in self._head.items():
             if there.get(name) != value:
                 raise InvalidData(
-                    f"{self.path} cannot be resumed: there {name} is {there.get(name)!r:.200}, now it is {value!r:.200}."
+                    f"{self.path} cannot be resumed: {name!r} was {there.get(name)!r:.200}, and is {value!r:.200} now."
                 )
         if self.stored is None or self.stored.trajectories.locations != locations:
             raise InvalidData(f"{self.path} cannot be resumed: it has other locations.")

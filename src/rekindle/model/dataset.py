@@ -77,10 +77,10 @@ class Dataset:
         length = length if window is None else parse_step(window)
         found = next((one for one in self.flows if one.window == length), None)
         if found is None and self.truth is None:
-            there = ", ".join(format_step(one.window) for one in self.flows) or "none"
+            there = ", ".join(format_step(one.window) for one in self.flows) or "none at all"
             raise InvalidSetting(
-                f"There are no flows of {format_step(length)} in this dataset ({there}), and no ground truth to count them "
-                "from; see `window`."
+                f"There are no flows of {format_step(length)} in this dataset ({there}), and no ground truth was read from which "
+                "they could be counted; see `window`."
             )
         return self.truth.flows(length) if found is None and self.truth is not None else found  # type: ignore[return-value]
 

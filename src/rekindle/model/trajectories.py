@@ -194,8 +194,8 @@ class Trajectories(ByValue):
         last = offset + (steps - 1) * every
         if rest or other or offset < 0 or last >= self.steps:
             raise InvalidData(
-                f"The recovery begins at {calendar.start} and has {steps} steps of {calendar.step}; "
-                f"the truth begins at {self.calendar.start} and has {self.steps} of {self.calendar.step}."
+                f"The true paths begin at {self.calendar.start} and have {self.steps} steps of {self.calendar.step} (h:min:s); they do "
+                f"not cover {steps} steps of {calendar.step} from {calendar.start}."
             )
         at = slice(offset, max(last + 1, offset), every)
         seen = None if self.observed is None else self.observed[:, at]

@@ -26,7 +26,8 @@ from rekindle.sources.times import NUMBER, PER_SECOND, TimeUnit, find_zone, name
 
 _REMEDIES = {
     "time that is neither": "Set `time_format`, such as `time_format='%d.%m.%Y %H:%M'`, if times are written in another way. ",
-    "time out of range": "Set `time_unit` to 'ms' or 'us' if these are not seconds. ",
+    "time out of range": "Set `time_unit` to 'ms' or 'us' if these are not seconds, or "
+    "`time_format='%Y%m%d%H%M%S'` if they are dates in digits. ",
 }
 """What else than skipping would help, by how the problem begins."""
 
@@ -76,7 +77,7 @@ def points_from_frame(
     time_unit
         ``"s"``, ``"ms"`` or ``"us"``: what numbers in the time column count, since 1970 UTC.
     time_format
-        How times are written, where that is not ISO form, such as ``"%d.%m.%Y %H:%M"``: as in Python's `strptime`, with
+        How times are written, where that is not ISO form, such as ``"%d.%m.%Y %H:%M"``: as in Python's ``strptime``, with
         %Y %y %m %b %d %H %I %M %S %f %p %z %F %T %R.
     skip_bad
         Go on without what cannot be read, and count it by kind.

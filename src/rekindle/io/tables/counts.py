@@ -82,10 +82,14 @@ class Layout:
         if isinstance(locations, (str, Path)):
             locations = read_locations(locations)
         table, joined = with_joined_times(table, path)
-        table, renamed = _with_our_names(table)
+        theirs = table.columns
+        table, renamed = _with_our_names(table, path)
         if joined:
             renamed = {"datetime": joined, **renamed}
-        require(table, {"datetime"}, path)
+        if "datetime" not in table.columns:
+            raise InvalidFile(
+                path, f"no column of {', '.join(theirs[:8])} is known as the one of times; call it 'datetime'."
+            )
         when = times(as_in_file(table["datetime"], renamed), path)
         columns = set(table.columns)
         long = {"location", "count"} <= columns
@@ -108,9 +112,10 @@ class Layout:
         if locations is None:
             locations = grid_locations(ids, cell_km)
         if locations is None:
+            unknown = next(name for name in ids if grid_locations([name], cell_km) is None)
             raise InvalidFile(
                 path,
-                f"where its locations are is unknown (such as {ids[0]!r}); give `locations`, or put them beside it as "
+                f"where its locations are is unknown (such as {unknown!r}); give `locations`, or put them beside it as "
                 f"{path.stem}.locations.csv.",
             )
         return cls(path, table, when, long or found, ids, locations, found, renamed)
@@ -131,14 +136,17 @@ class Layout:
         return self.locations.indices(self.ids)
 
 
-def _with_our_names(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
+def _with_our_names(table: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, dict[str, str]]:
     """Call the columns of a table as we do, where the names that others give them are known; and what they were called."""
     known: dict[str, str] = {}
+    counts = known_column(table.columns, "count")
     for role in ("datetime", "location", "origin", "destination", "count"):
         found = [name for name in known_column(table.columns, role) if name not in known.values()]
         if role not in table.columns and len(found) == 1:
             known[role] = found[0]
     columns = {*table.columns, *known}
+    if len(counts) > 1 and ("location" in columns or {"origin", "destination"} <= columns):
+        raise InvalidFile(path, f"the columns {counts} could each hold the counts; call the one that does 'count'.")
     if not (columns >= {"location", "count"} or columns >= FLOWS):  # in wide form they are names of locations
         known = {role: name for role, name in known.items() if role == "datetime"}
     return table.rename({name: role for role, name in known.items()}), known
@@ -209,10 +217,19 @@ def counts_from_table(
     if entries.max() > 1:
         step, place = divmod(int(entries.argmax()), len(locations))
         raise InvalidFile(
-            path, f"location {locations.ids[place]!r} is listed twice at {calendar.time(step)}; expected it once."
+            path,
+            f"location {locations.ids[place]!r} is listed twice at {calendar.time(step)}; expected it once.{of_categories(table)}",
         )
     with in_file(path):
         return Counts(values, locations, calendar, people)
+
+
+def of_categories(table: pl.DataFrame) -> str:
+    """What to do about rows that differ in columns of their own."""
+    others = [name for name in table.columns if name not in {"datetime", "location", "window", *FLOWS}]
+    if not others:
+        return ""
+    return f" If its rows differ in {' or '.join(map(repr, others[:5]))}, add their counts up, or keep those of one category."
 
 
 def _calendar(when: NDArray[np.datetime64], step: timedelta | None, long: bool) -> Calendar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from rekindle.checks import choice
 from rekindle.errors import InvalidFile
-from rekindle.io.tables.counts import Layout, counts_of
-from rekindle.io.tables.flows import flows_in
+from rekindle.io.tables.counts import Layout, clock, counts_of, usual_step
+from rekindle.io.tables.flows import flows_in, of_window
 from rekindle.io.tables.release import WITHHELD, doubts, published_numbers, release_of
 from rekindle.model import Counts, Flows, Locations, Release
+from rekindle.model.calendar import parse_step
 
 READ_AS = ("auto", "counts", "release")
 
@@ -49,9 +50,9 @@ def read_published(
 ) -> Published:
     """Read a published table as exact counts or as a release, and say which, and why.
 
-    Decimals and negative, withheld or rounded numbers are signs of a release, and so are rows left out of a table without
-    small numbers, if its steps do not add up to the same people; and flows by which people get lost between two windows. Any
-    other table is exact, whatever its totals: people come and go.
+    Decimals and negative, withheld or rounded numbers are signs of a release, and so are missing steps, and rows left out of a
+    table without small numbers, if its steps do not add up to the same people; and flows by which people get lost between two
+    windows. Any other table is exact, whatever its totals: people come and go.
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ def read_published(
     name = layout.path.name
     if layout.renamed:
         name += f" (with {', '.join(f'{theirs!r} as {ours}' for ours, theirs in layout.renamed.items())})"
-    signs = _signs_of_a_release(layout, published_numbers(layout, withheld)) if read_as == "auto" else "as requested"
+    numbers = published_numbers(layout, withheld)
+    signs = _signs_of_a_release(layout, numbers, step) if read_as == "auto" else "as requested"
     if layout.flows and (read_as == "counts" or not signs):
         try:
             flows = flows_in(layout, step)
@@ -79,7 +81,7 @@ def read_published(
     if read_as == "release" or (read_as == "auto" and signs):
         release = release_of(layout, absent=absent, withheld=withheld, step=step)
         read = f"{name} was read as a release, whose numbers may be inexact: {signs}."
-        return Published(release, " ".join([read, *doubts(release)]))
+        return Published(release, " ".join([read, *_without_row(layout, release, absent, step), *doubts(release)]))
     data = counts_of(layout, step)
     totals = data.totals
     if totals.min() == totals.max():
@@ -92,7 +94,19 @@ def read_published(
     return Published(data, f"{name} was read as exact counts {how_many}.")
 
 
-def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64]) -> str:
+def _without_row(layout: Layout, release: Release, absent: str, step: str | timedelta | None) -> Iterator[str]:
+    """How many numbers of a release the table has no row for, and what they are taken to be, in a sentence."""
+    rows = layout.table.height
+    if layout.flows:
+        rows = int(of_window(layout.table, layout.path, None if step is None else parse_step(step))[0].sum())
+    there = rows if layout.long else rows * len(layout.ids)
+    if left := release.values.size - there:
+        taken, other = ("0", "withheld") if absent == "zero" and layout.long else ("withheld", "zero")
+        unless = f", unless you set `absent='{other}'`" if layout.long else ""
+        yield f"{left:,} number{'s have' if left > 1 else ' has'} no row and {'are' if left > 1 else 'is'} taken to be {taken}{unless}."
+
+
+def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64], step: str | timedelta | None) -> str:
     """What shows that numbers are not exact counts of the same people; nothing where all of them may be."""
     kinds = {
         "withheld": np.isnan(numbers),
@@ -107,8 +121,12 @@ def _signs_of_a_release(layout: Layout, numbers: NDArray[np.float64]) -> str:
         return f"of {numbers.size} numbers {', '.join(found)}"
     if layout.flows:
         return ""
-    times, step = np.unique(layout.when, return_inverse=True)
-    totals = np.bincount(step, weights=numbers.sum(axis=1))
+    times, at = np.unique(layout.when, return_inverse=True)
+    if len(times) > 1:
+        usual = np.timedelta64(usual_step(times) if step is None else parse_step(step))
+        if len(gaps := np.flatnonzero(np.diff(times) > usual)):
+            return f"after {clock(times[gaps[0]])} comes {clock(times[gaps[0] + 1])}, so that steps are missing"
+    totals = np.bincount(at, weights=numbers.sum(axis=1))
     if totals.min() == totals.max():
         return ""
     differ = f"its steps add up to between {totals.min():.0f} and {totals.max():.0f} people"

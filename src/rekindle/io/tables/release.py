@@ -20,7 +20,7 @@ from rekindle.errors import InvalidData, InvalidFile, InvalidSetting, OutputExis
 from rekindle.io.safety.files import read_json, write_json
 from rekindle.io.safety.untrusted import check_unfolded, in_file
 from rekindle.io.tables.columns import positions
-from rekindle.io.tables.counts import FLOWS, FORMS, Layout, calendar_with_gaps, wide_table
+from rekindle.io.tables.counts import FORMS, Layout, calendar_with_gaps, of_categories, wide_table
 from rekindle.io.tables.flows import locations_of, of_window
 from rekindle.io.tables.table import write_table
 from rekindle.model import AppliedDefence, Locations, Release
@@ -55,8 +55,8 @@ def read_release(
     """Read a published table from a csv or parquet file, long or wide.
 
     Numbers may be decimal or negative, and rows need not add up. What was done to them is read from the file that
-    `write_release` puts beside the table, where it is there; without it nothing is known of them, and of flows a warning names
-    what may be a mistake: a number below 0, a step without any number.
+    `write_release` puts beside the table, where it is there; without it nothing is known of them, and a warning names what may
+    be a mistake: the same number below 0 again and again; of flows, any number below 0 and a step without any number.
 
     Parameters
     ----------
@@ -66,9 +66,8 @@ def read_release(
     locations
         The locations, or a file of them; without, as in `read_counts`.
     absent
-        What it means in long form that there is no row for a location (or for a flow that others steps have) at a step:
-        "withheld" (the default, as publishers
-        leave out what they withhold) or "zero".
+        What it means in long form that there is no row for a location (or for a flow that other steps have) at a step:
+        "withheld" (the default, as publishers leave out what they withhold) or "zero".
     withheld
         Texts that stand for a withheld number in a csv file, in any case of letters; by default the usual ones, such as
         ``*``, ``..`` and ``c``. So do ``<10`` and the like. In parquet it is a null or NaN.
@@ -85,17 +84,23 @@ def read_release(
 
 
 def doubts(release: Release) -> Iterator[str]:
-    """What may be a mistake in a release of flows by others, in sentences: numbers below 0, and steps without any number."""
-    if release.pairs is None or not any(one.name == UNKNOWN for one in release.defences):
+    """What may be a mistake in a release by others, in sentences: numbers below 0, and steps without any number.
+
+    Of counts, only numbers below 0 that are all the same: noise would have given others too.
+    """
+    if not any(one.name == UNKNOWN for one in release.defences):
         return
     negative, empty = np.argwhere(release.values < 0), np.flatnonzero(release.withheld.all(axis=1))
-    if len(negative):
+    same = len(negative) > 1 and len(np.unique(release.values[release.values < 0])) == 1
+    if same or (len(negative) and release.pairs is not None):
         step, column = negative[0].tolist()
         others = f" (the first of {len(negative):,} numbers below 0)" if len(negative) > 1 else ""
         yield (
             f"The number at {release.calendar.time(step)} {release.where(column)} is {release.values[step, column]:g}{others}, "
             "which is taken for noise; if it marks a withheld number, leave its field empty."
         )
+    if release.pairs is None:
+        return
     if len(empty):
         others = f" (the first of {len(empty):,} such steps)" if len(empty) > 1 else ""
         yield f"There is no number at {release.calendar.time(int(empty[0]))}{others}: all are taken to be withheld."
@@ -139,7 +144,9 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
             row = int(first[frequency.argmax()])
             what = f"location {locations.ids[places[row]]!r}" if long and pairs is None else "the step"
             what = what if pairs is None else f"the flow of row {row + 1}"
-            raise InvalidFile(path, f"{what} is listed twice at {calendar.time(int(rows[row]))}.{_categories(table)}")
+            raise InvalidFile(
+                path, f"{what} is listed twice at {calendar.time(int(rows[row]))}.{of_categories(table)}"
+            )
         check_unfolded(path, 8 * (calendar.steps or 0) * width, 8 * table.height * table.width)
         missing = 0.0 if absent == "zero" and long else np.nan
         values = np.full((calendar.steps or 0, width), missing)
@@ -151,14 +158,6 @@ def release_of(layout: Layout, *, absent: str, withheld: Collection[str], step: 
         defences, public = _read_statement(path)
         locations = locations if public is None else locations.declare_public(public)
         return Release(values, locations, calendar, defences, pairs)
-
-
-def _categories(table: pl.DataFrame) -> str:
-    """What to do about rows that differ in columns of their own."""
-    others = [name for name in table.columns if name not in {"datetime", "location", "window", *FLOWS}]
-    if not others:
-        return ""
-    return f" If its rows differ in {' or '.join(map(repr, others[:5]))}, add their counts up, or keep those of one category."
 
 
 def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> NDArray[np.float64]:
@@ -173,13 +172,33 @@ def published_numbers(layout: Layout, withheld: Collection[str] = WITHHELD) -> N
     for column in bad.iter_columns():
         if column.any():
             row = int(column.arg_max() or 0)
-            raise InvalidFile(
-                path,
-                f"row {row + 1}, column {column.name!r}: {table[column.name][row]!r} is neither a number nor a mark of a "
-                "withheld one; see `withheld`.",
-            )
+            raise InvalidFile(path, no_number(table[column.name][row], row, column.name))
+    pointed = table.select(text.str.contains(".", literal=True).any())
+    for name in (column.name for column in pointed.iter_columns() if column[0]):
+        refuse_thousands(table[name].str.strip_chars(), path)
     known = table.with_columns(pl.when(~empty).then(cast).name.keep()).cast(pl.Float64)
     return np.asarray(known.fill_null(float("nan")).to_numpy(), dtype=np.float64)
+
+
+def no_number(value: object, row: int, column: str) -> str:
+    """What is wrong with a value that is no published number; rows are counted from 0."""
+    return (
+        f"data row {row + 1}, column {column!r}: {value!r} is neither a number nor a mark of a withheld one. Write decimals with a "
+        "point; `rekindle.read_release` can be told of other marks."
+    )
+
+
+def refuse_thousands(text: pl.Series, path: str | Path) -> None:
+    """Refuse a column in which a point seems to separate thousands: ``950`` and ``1.200``, but never ``1.2``."""
+    decimals = text.filter(text.str.contains(r"^\d+\.\d+$"))
+    if len(decimals) < 2 or not decimals.str.contains(r"^[1-9]\d{0,2}\.\d{3}$").all():
+        return
+    whole = text.filter(text.str.contains(r"^\d+$"))
+    if len(whole) and whole.str.len_chars().max() <= 3:  # type: ignore[operator]
+        raise InvalidFile(
+            path,
+            f"column {text.name!r}: {decimals[0]!r} may be a decimal, or have a point between thousands; write thousands without.",
+        )
 
 
 def is_withheld(text: pl.Expr, withheld: Collection[str]) -> pl.Expr:
