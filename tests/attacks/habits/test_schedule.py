@@ -98,6 +98,7 @@ def test_many_people_are_not_searched_and_polished_in_blocks(counts, monkeypatch
         "answers": {float(made.answers)},
         "voters": {float(made.voters)},
         "exchanges": {0.0},
+        "group_exchanges": {0.0},
         "block_people": {float(schedule.BLOCK_PEOPLE)},
     }
 
@@ -109,6 +110,7 @@ def test_the_recovery_says_what_was_done(counts, found):
         "answers": [4.0] * 2,
         "voters": [6.0] * 2,
         "exchanges": [proposals] * 2,
+        "group_exchanges": [0.0] * 2,
         "block_people": [0.0] * 2,
     }
     run = run_of(counts, effort="low")

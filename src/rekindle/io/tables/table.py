@@ -44,7 +44,8 @@ def read_table(path: str | Path, *, within: Path | None = None) -> pl.DataFrame:
         The folder that was handed in, where the file is part of one.
     """
     path = Path(path)
-    parts = files_in(path, "*.parquet") if path.is_dir() and not (path / "dataset.json").exists() else []
+    divided = os.path.isdir(path) and not (path / "dataset.json").exists()  # unlike Path.is_dir, this takes any name
+    parts = files_in(path, "*.parquet") if divided else []
     if parts:
         return pl.concat(_alike((piece for file in parts for piece in read_pieces(file, within=within)), path))
     return next(read_pieces(path, within=within, rows=sys.maxsize))
