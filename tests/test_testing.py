@@ -9,7 +9,7 @@ import pytest
 import rekindle as rk
 from rekindle.attacks.chance import ChanceRun
 from rekindle.cli import main
-from rekindle.errors import ContractBroken, InvalidData
+from rekindle.errors import ContractBroken, InvalidData, InvalidSetting
 from rekindle.testing import check_attack, check_defence
 
 # Attacks that are wrong in one way each
@@ -178,3 +178,9 @@ def test_a_new_attack_is_one_module(tmp_path, monkeypatch):
     assert rk.read_recovery(tmp_path / "found").trajectories.counts() == truth.counts()
     assert "InOrder" in (tmp_path / "audit" / "report.html").read_text()
     check_attack(sys.modules["in_order"].InOrder())
+
+
+@pytest.mark.parametrize(("check", "kind"), [(check_attack, rk.Enhanced), (check_defence, rk.Suppress)])
+def test_a_class_is_no_object(check, kind):
+    with pytest.raises(InvalidSetting, match=kind.__name__):
+        check(kind)

@@ -18,7 +18,7 @@ import numpy as np
 
 from rekindle.attacks import Attack, Recovery, Run, resume
 from rekindle.defences import Defence
-from rekindle.errors import ContractBroken, InvalidData, RekindleError, Stopped
+from rekindle.errors import ContractBroken, InvalidData, InvalidSetting, RekindleError, Stopped
 from rekindle.model import AWAY, AppliedDefence, Calendar, Counts, Flows, Locations, Release, Trajectories
 from rekindle.repairing import repair, repair_flows
 
@@ -48,6 +48,8 @@ def check_attack(attack: Attack, counts: Counts | None = None, flows: Flows | No
     flows
         The flows of the same steps; where there are no counts either, those of the same few people.
     """
+    if not isinstance(attack, Attack):
+        raise InvalidSetting(f"`attack` is {attack!r}; give an attack, such as rekindle.Enhanced().")
     if counts is not None:
         _check_attack(attack, counts, flows)
         return
@@ -170,6 +172,8 @@ def check_defence(defence: Defence, truth: Trajectories | None = None) -> None:
     truth
         The people to try it on; by default a few who mostly stay where they are, and the same who come and go.
     """
+    if not isinstance(defence, Defence):
+        raise InvalidSetting(f"`defence` is {defence!r}; give a defence, such as rekindle.Suppress(below=10).")
     if truth is None:
         check_defence(defence, _small_truth())
         truth = _partly_observed(_small_truth(away=True))

@@ -94,3 +94,11 @@ def test_what_is_no_file_is_refused(tmp_path):
     shutil.copytree(tmp_path, tmp_path / "folder.csv", ignore=lambda *_: ["pipe", "folder.csv"])
     with pytest.raises(InvalidFile, match="a folder"):
         rk.read_counts(tmp_path / "folder.csv")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+@pytest.mark.parametrize("header", ["location", "Zürich"])
+def test_text_in_another_encoding_is_said_to_be(tmp_path, encoding, header):
+    (tmp_path / "a.csv").write_bytes(f"{header},x_km,y_km\nZürich,0,0\n".encode(encoding))
+    with pytest.raises(rk.errors.InvalidFile, match="not text in UTF-8"):
+        rk.read_locations(tmp_path / "a.csv")

@@ -39,7 +39,7 @@ def test_a_gap_may_reach_over_the_ends_of_the_window(fill):
         assert np.isnan(known[3:]).all()
     carried = prepare_points(points, max_gap=None, places=Grid(box=(0, 100)), **window)
     assert (carried.positions[0, :, 0] == 2).all()
-    with pytest.raises(InvalidData, match="no points at all"):
+    with pytest.raises(InvalidData, match="There are no points"):
         prepare_points(points, start=T + timedelta(hours=51), step="1h")
 
 

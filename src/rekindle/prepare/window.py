@@ -54,7 +54,7 @@ def extremes(frame: nw.LazyFrame[Any]) -> tuple[int, int]:
     times = collect(frame.select(first=nw.col("time").min(), last=nw.col("time").max()))
     first, last = times.row(0)
     if first is None:
-        raise InvalidData("There are no points at all; is the time window right?")
+        raise InvalidData("There are no points: there are none at all, or none in the time window.")
     return first, last
 
 

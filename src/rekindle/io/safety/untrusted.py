@@ -106,6 +106,8 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        if isinstance(error, UnicodeDecodeError) or "utf-8" in line.lower():
+            raise InvalidFile(path, "it is not text in UTF-8; save it again in that encoding.") from None
         raise InvalidFile(path, f"it cannot be read as {what} ({line}).") from None
 
 

@@ -30,6 +30,7 @@ OFFSET = r"(Z|[+-]\d{2}:?\d{2})$"
 """How a time ends that gives its offset from UTC."""
 _CLOCK = r"^(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?$"
 _WHOLE = "a whole number of at least 0"
+_RELEASE = " Numbers that are withheld or changed are a release, which `rekindle.audit` and `rekindle.repair` take."
 _rows_before: ContextVar[int] = ContextVar("_rows_before", default=0)
 
 
@@ -49,11 +50,11 @@ def as_in_file(column: pl.Series, renamed: Mapping[str, str]) -> pl.Series:
     return column.alias(renamed.get(column.name, column.name))
 
 
-def bad_cell(path: str | Path, column: pl.Series, row: int, expected: str) -> InvalidFile:
+def bad_cell(path: str | Path, column: pl.Series, row: int, expected: str, hint: str = "") -> InvalidFile:
     """The error for one value of a table; rows are counted from 1, without the header."""
     value, row = column[row], row + _rows_before.get()
     found = "nothing" if value is None or value == "" else repr(value) if isinstance(value, str) else str(value)
-    return InvalidFile(path, f"data row {row + 1}, column {column.name!r}: expected {expected}, found {found}.")
+    return InvalidFile(path, f"data row {row + 1}, column {column.name!r}: expected {expected}, found {found}.{hint}")
 
 
 @contextmanager
@@ -91,12 +92,12 @@ def whole_numbers(table: pl.DataFrame, path: str | Path) -> NDArray[np.int64]:
         )
         for name in left:
             if parsed[name].null_count():
-                raise bad_cell(path, table[name], int(parsed[name].is_null().arg_max() or 0), _WHOLE)
+                raise bad_cell(path, table[name], int(parsed[name].is_null().arg_max() or 0), _WHOLE, _RELEASE)
     array = parsed.to_numpy()
     good = (array >= 0) & (array < 2**53) & (array == np.floor(array))
     if not good.all():
         row, place = np.argwhere(~good)[0]
-        raise bad_cell(path, table.to_series(int(place)), int(row), _WHOLE)
+        raise bad_cell(path, table.to_series(int(place)), int(row), _WHOLE, _RELEASE)
     return array.astype(np.int64, copy=False)
 
 
