@@ -171,6 +171,14 @@ def test_confidence_rises_with_what_the_consensus_gains_and_needs_a_second_day()
     assert doubt.calibrate(votes, votes, lengths, Gains(1.0, 0.0, 0.0)).max() < week[1]
 
 
+def test_where_voters_hardly_agree_nothing_is_gained():
+    lengths = np.array([1, 3])
+    for vote, differs in ((0.3, False), (0.4, True)):
+        votes = np.full((2, 2), vote)
+        some = [doubt.calibrate(votes, votes, lengths, Gains(7.0, gain, 0.2)).max() for gain in (0.0, 3.0)]
+        assert (some[0] < some[1]) == differs
+
+
 def test_gains_are_per_person_and_day():
     problem = problem_of(walkers(12, 9, 96, 0.9))
     assert Gains.of(problem, -10.0, [-60.0, -56.0], [-90.0, -110.0]) == Gains(2.0, 48 / 24, 48 / 42)

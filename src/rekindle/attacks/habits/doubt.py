@@ -71,6 +71,8 @@ WEIGHTS_OF_FLOWS = {
 }
 LEAST_ALL_VOTES = 0.2
 """Log odds of the mean vote below which it says no more: there is no telling bad from worse."""
+LEAST_TO_GAIN = 1 / 3
+"""Mean vote below which nothing counts as gained: of taxis, whose habits are made up, the consensus gains by chance."""
 GAINS = (0.0, 6.0)
 RELATIVE_GAINS = (-0.4, 2.0)
 AWAY = (0.25, 0.6)
@@ -253,7 +255,7 @@ def _terms(
         "votes": point,
         "all votes": overall,
         "votes together": point * overall,
-        "gain": np.clip(np.array(gains.each), *GAINS),
+        "gain": np.clip(np.array(gains.each if mean >= LEAST_TO_GAIN else 0.0), *GAINS),
         "relative gain": np.clip(np.array(gains.relative), *RELATIVE_GAINS),
         "one day": np.array(float(gains.days < SECOND_DAY)),
         "away": np.clip(np.array(away), *AWAY) - AWAY[0],
