@@ -165,7 +165,7 @@ def audit(
         checks.choice("release", release, ("counts", "flows", "both"))
     for argument, several in {"attacks": attacks, "priors": priors, "defences": defences}.items():
         if several is not None and not isinstance(several, Iterable):
-            raise InvalidSetting(f"`{argument}` is {several!r}; give a list, be it of one.")
+            raise InvalidSetting(f"`{argument}` is {several!r}; give a list, even if it has only one.")
     given, truth = open_data(data, truth, release, window, step=step, cell_km=cell_km, timezone=timezone)
     others = other_windows(data, given)
     longer = tuple(one.with_stayers(data.counts) for one in others if window is None)
